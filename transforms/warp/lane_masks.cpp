@@ -1,4 +1,5 @@
-// No list of patterns: an expression over the lane's number alone has 32 values, which are computed and compared.
+// Instead of matching patterns, evaluates expressions: an expression over the lane ID alone has 32 values, which are
+// compared with those of the masks.
 #include "transforms/warp/lane_masks.h"
 
 #include "ir/core/builder.h"
@@ -57,7 +58,7 @@ public:
       : function_(function), def_use_(def_use), lanes_(lanes) {}
 
   std::optional<ByLane> of(InstructionId id, unsigned depth = deepest);
-  // Looked at on the way, the lane's number among them if it is computed.
+  // The instructions visited, including the one that computes the lane ID.
   const std::vector<InstructionId>& inside() const { return inside_; }
 
 private:
@@ -136,7 +137,7 @@ std::optional<ByLane> Evaluator::of(InstructionId id, unsigned depth) {
   if (instruction.kind != ir::InstructionKind::real || instruction.guard) return std::nullopt;
   const ir::Form& form = function_.form_of(id);
   const std::span<const Operand> operands = function_.operands_of(id);
-  // No modifiers but the type: no .sat, no .cc.
+  // No modifiers except the type: no .sat, no .cc.
   if (!form.effects.pure() || form.modifiers.size() != 1 || ir::bit_width(form.type()) != 32 || operands.size() < 2 ||
       operands.size() > 3 || operands[0].is_group())
     return std::nullopt;
@@ -147,7 +148,7 @@ std::optional<ByLane> Evaluator::of(InstructionId id, unsigned depth) {
   return b ? computed(form, *a, *b) : std::nullopt;
 }
 
-// How many of `inside`, of which the first is the root, nobody needs without the root.
+// The number of instructions in `inside`, whose first one is the root, that become unused without the root.
 unsigned dying(const ir::Function& function, const ir::DefUse& def_use, std::span<const InstructionId> inside) {
   std::vector<InstructionId> dead{inside.front()};
   for (size_t i = 0; i < dead.size(); ++i)

@@ -1,4 +1,4 @@
-// Masks of lanes that are computed from the lane's number, which %lanemask_lt and its kin hold.
+// Masks of lanes that are computed from the lane ID and are available as %lanemask_lt and the like.
 #pragma once
 
 #include "transforms/warp/warp_lanes.h"
@@ -9,18 +9,18 @@
 namespace ptxrewrite::transforms::warp {
 
 struct LaneMask {
-  ir::InstructionId root; // whose result is the mask
+  ir::InstructionId root; // its result is the mask
   ir::SpecialRegister mask = ir::SpecialRegister::none;
-  unsigned saved = 0; // instructions that nobody needs any more, the root among them
+  unsigned saved = 0; // instructions that become unused, including the root
 };
 
-// Values of 32 bits that are one of the five masks in each of the 32 lanes, computed from nothing but the lane's number
-// and literals; those alone for which at least two instructions go. In the order of the text; none is part of another.
+// 32-bit values that equal one of the five masks in each of the 32 lanes and are computed only from the lane ID and
+// literals, if at least two instructions become unused. In text order; none is part of another.
 std::vector<LaneMask> find_lane_masks(const ir::Function& function, const ir::DefUse& def_use, const WarpLanes& lanes);
 
 // "2 instructions -> %lanemask_lt"
 std::string description(const LaneMask& mask);
-// What only the mask's computation read stays for ir/edit/dead_code.h.
+// Instructions that only fed the mask's computation are left to ir/edit/dead_code.h.
 void replace(ir::Function& function, const LaneMask& mask);
 
 } // namespace ptxrewrite::transforms::warp

@@ -1,6 +1,7 @@
-// A stage is `s = shfl(x, o); y = x + s`. Sums of 32 bits wrap, so that their order does not matter, and neither does
-// the order of the five offsets: whichever comes first, lane l's total has each lane whose number differs from l in any
-// of the five bits (shfl.bfly), and lane 0's each lane that is a sum of some of 1, 2, 4, 8 and 16 (shfl.down), once.
+// A stage is `s = shfl(x, o); y = x + s`. 32-bit sums wrap, so that their order does not matter, nor does the order of
+// the five offsets: in any order, the total of each lane includes each lane whose number differs from its own in any of
+// the five bits (shfl.bfly) exactly once, and that of lane 0 each lane that is a sum of some of 1, 2, 4, 8 and 16
+// (shfl.down).
 #include "transforms/warp/shuffle_trees.h"
 
 #include "ir/analysis/linear/relation.h"
@@ -50,7 +51,7 @@ const Row& row_of(Reduction reduction) {
   return *std::ranges::find(rows, reduction, &Row::reduction);
 }
 
-// Of 0s and 1s: votes say it too.
+// Reductions of 0 and 1 that votes compute, too.
 enum class Vote : uint8_t { none, count, any, all };
 Vote vote_of(const ShuffleTree& tree) {
   if (!tree.predicate) return Vote::none;
@@ -87,8 +88,8 @@ std::string_view replacement(const ShuffleTree& tree) {
 
 struct Shuffle {
   ValueId result, source;
-  uint32_t lane = 0; // offset, mask or number, as the mode says
-  Operand distance;  // the same as it stands there
+  uint32_t lane = 0; // offset, mask or lane number, depending on the mode
+  Operand distance;  // the same as an operand
 };
 
 class Finder {
@@ -113,12 +114,12 @@ public:
 
 private:
   std::optional<uint32_t> literal(const Operand& operand) const;
-  // `known`: only with a literal distance.
+  // `known`: the distance must be a literal.
   std::optional<Shuffle> shuffle(InstructionId id, Modifier mode, bool known = true) const;
   bool is_only_loop_of(const ShuffleTree& tree, BlockId block, ir::EdgeId back) const;
   std::optional<ShuffleTree> tree_from(InstructionId first) const;
   std::optional<ShuffleTree> loop_from(InstructionId shuffle) const;
-  // The instruction that puts a stage's two values together; invalid if anything else reads what it may not.
+  // The instruction that combines a stage's two values; invalid if one of the values has a disallowed reader.
   InstructionId step_of(const Shuffle& stage, InstructionId id, bool is_first) const;
   void find_predicate(ShuffleTree& tree) const;
   void find_broadcasts(ShuffleTree& tree) const;
@@ -173,7 +174,7 @@ InstructionId Finder::step_of(const Shuffle& stage, InstructionId id, bool is_fi
   const auto reads = [&](size_t i, ValueId value) { return operands[i] == Operand::value(value); };
   const bool puts_together =
       (reads(1, stage.source) && reads(2, stage.result)) || (reads(2, stage.source) && reads(1, stage.result));
-  // What a stage starts from is read by its shuffle and its step, and the first stage's may be by others.
+  // The input of a stage is read by its shuffle and its step; only that of the first stage may have other readers.
   if (!puts_together || (!is_first && def_use_.uses(stage.source).size() != 2)) return {};
   return step;
 }
@@ -192,7 +193,7 @@ std::optional<ShuffleTree> Finder::tree_from(InstructionId first) const {
     if (function_.instructions[next].block != function_.instructions[first].block) return std::nullopt;
     if (stage == 0) tree.input = found->source;
     if (!std::has_single_bit(found->lane) || found->lane > 16 || (offsets & found->lane) != 0) return std::nullopt;
-    offsets |= found->lane; // 1, 2, 4, 8 and 16 in the end
+    offsets |= found->lane; // 1, 2, 4, 8 and 16 at the end
     const InstructionId step = step_of(*found, next, stage == 0);
     if (!step) return std::nullopt;
     const auto row = std::ranges::find(rows, function_.form_of(step).mnemonic, &Row::step);
@@ -212,7 +213,7 @@ std::optional<ShuffleTree> Finder::tree_from(InstructionId first) const {
   return tree;
 }
 
-// Runs the whole numbers of a loop's block, which depend on nothing but where they start.
+// Interprets the integers of a loop's block that depend only on their initial values.
 class CountingLoop {
 public:
   CountingLoop(const ir::Function& function, const ir::DefUse& def_use, BlockId block)
@@ -275,7 +276,8 @@ std::optional<uint32_t> CountingLoop::value(const Operand& operand, const Values
   return std::nullopt;
 }
 
-// for (o = 16; o > 0; o /= 2) x = f(x, shfl(x, o)), however it counts: nvcc leaves it a loop where 16 is warpSize / 2.
+// Matches for (o = 16; o > 0; o /= 2) x = f(x, shfl(x, o)), with any counter: nvcc keeps the loop if 16 is warpSize /
+// 2.
 std::optional<ShuffleTree> Finder::loop_from(InstructionId id) const {
   const BlockId block = function_.instructions[id].block;
   ShuffleTree tree;
@@ -303,7 +305,7 @@ std::optional<ShuffleTree> Finder::loop_from(InstructionId id) const {
   tree.ends_when = !goes_back_when;
   if (!is_only_loop_of(tree, block, back)) return std::nullopt;
 
-  // The one way in, and what the counters are there.
+  // The only entry edge, and the counters' initial values.
   CountingLoop::Values known;
   const CountingLoop loop(function_, def_use_, block);
   std::optional<ir::EdgeId> entry;
@@ -335,7 +337,7 @@ std::optional<ShuffleTree> Finder::loop_from(InstructionId id) const {
   return tree;
 }
 
-// Does the loop do nothing else, and does nobody behind it read anything of it but the total?
+// Does the loop do nothing else, and is the total its only value that is read after it?
 bool Finder::is_only_loop_of(const ShuffleTree& tree, BlockId block, ir::EdgeId back) const {
   const std::span<const ValueId> parameters = function_.parameters(block);
   const auto place = std::ranges::find(parameters, tree.input);
@@ -359,7 +361,7 @@ bool Finder::is_only_loop_of(const ShuffleTree& tree, BlockId block, ir::EdgeId 
     ir::for_each_definition(function_, id, [&](ValueId value) { inside = inside && stays_inside(value); });
     if (!inside) return false;
   }
-  // In the loop, the step and the way back alone read the total.
+  // Within the loop, only the step and the back edge read the total.
   return std::ranges::none_of(def_use_.uses(tree.total), [&](const ir::Use& use) {
     return use.instruction && function_.instructions[use.instruction].block == block;
   });
@@ -385,7 +387,7 @@ void Finder::find_broadcasts(ShuffleTree& tree) const {
   }
 }
 
-// Blocks that only lanes 0 reach, and what only they read.
+// Blocks that only lane 0 executes, and values that only these blocks read.
 class LaneZero {
 public:
   LaneZero(const ir::Function& function, const ir::DefUse& def_use, const WarpLanes& lanes)
@@ -397,7 +399,7 @@ public:
     return false;
   }
 
-  // `depth`: through how many computations.
+  // `depth`: the number of computations to look through.
   bool reads_alone(ValueId value, std::span<const InstructionId> others, unsigned depth = 4) const {
     return std::ranges::all_of(def_use_.uses(value), [&](const ir::Use& use) {
       if (!use.instruction) {
@@ -463,7 +465,7 @@ std::vector<ShuffleTree> find_shuffle_trees(const ir::Function& function, const 
 bool is_read_by_lane_zero_only(const ir::Function& function, const ir::DefUse& def_use, const WarpLanes& lanes,
                                const ShuffleTree& tree) {
   std::vector<InstructionId> others = tree.broadcasts;
-  if (tree.loop_test) others.insert(others.end(), {tree.shuffles[0], tree.steps[0]}); // there are no further trips
+  if (tree.loop_test) others.insert(others.end(), {tree.shuffles[0], tree.steps[0]}); // the loop has no further trips
   return LaneZero(function, def_use, lanes).reads_alone(tree.total, others);
 }
 

@@ -1,12 +1,12 @@
-// Pass `warp`: what a warp's lanes do together, by the instructions that are made for it.
+// Pass `warp`: replaces common idioms across the lanes of a warp by dedicated instructions.
 //
 //   * reductions by five shuffles -> redux.sync; of predicates -> votes (shuffle_trees.h);
-//   * masks of lanes by shifts -> %lanemask_lt and its kin (lane_masks.h);
+//   * masks of lanes by shifts -> %lanemask_lt and the like (lane_masks.h);
 //   * barriers of blocks that are one warp -> bar.warp.sync.
 //
-// A shuffle with a full mask waits for all lanes of the warp that have not ended, and what it reads from one that has
-// is undefined, where redux.sync leaves that lane out. So a tree is taken only where each warp has 32 lanes, by the
-// block's shape, and none of them can have gone another way (warp_lanes.h).
+// A shuffle with a full mask waits for all lanes of the warp that have not exited. A value read from an exited lane is
+// undefined, whereas redux.sync leaves that lane out. So a tree is replaced only if each warp has 32 lanes, by the
+// block's shape, and none of them can have taken another path (warp_lanes.h).
 #include "ir/core/builder.h"
 #include "ir/core/module.h"
 #include "ir/edit/dead_code.h"
@@ -33,7 +33,7 @@ using legal::SiteFilter;
 
 constexpr uint32_t warp_size = 32;
 
-// Three numbers of a directive such as .reqntid, 1 where the text has none; nothing without the directive.
+// The three numbers of a directive such as .reqntid, 1 for those omitted; nothing without the directive.
 std::optional<std::array<uint64_t, 3>> numbers_of(const ir::Function& function, std::string_view name) {
   for (const ir::FunctionDirective& directive : function.directives) {
     if (function.module().text(directive.name) != name || directive.count == 0) continue;
@@ -45,7 +45,7 @@ std::optional<std::array<uint64_t, 3>> numbers_of(const ir::Function& function, 
   return std::nullopt;
 }
 
-// What a site rests on.
+// The condition on which a site depends.
 struct Ground {
   std::string statement;
   std::string predicate;  // over the launch
@@ -69,7 +69,7 @@ public:
       if (take(mask.root, description(mask), ground)) replace(function_, mask);
     for (InstructionId barrier : barriers)
       rewrite_barrier(barrier);
-    replace(function_, taken); // what loops were is gone then
+    replace(function_, taken); // the loops no longer exist after this
     if (changed_) ir::remove_dead_code(function_);
     return changed_;
   }
@@ -108,7 +108,7 @@ private:
   bool changed_ = false;
 };
 
-// Enters what a site rests on, if it is taken.
+// Enters the site's condition into the ledger if the site is taken.
 bool Rewriter::take(InstructionId site, const std::string& text, const std::optional<Ground>& ground) {
   if (ground && !ground->is_proved && !attempt_.policy().launch) return false;
   if (!sites_.take(site, text)) return false;
@@ -149,7 +149,7 @@ std::vector<std::pair<LaneMask, std::optional<Ground>>> Rewriter::lane_masks() {
   return list;
 }
 
-// bar.sync with all threads of the block, where these are at most 32: all of one warp.
+// Finds bar.sync with all threads of the block, if there are at most 32: all of one warp.
 std::vector<InstructionId> Rewriter::barriers_of_one_warp() const {
   std::vector<InstructionId> list;
   std::optional<std::array<uint64_t, 3>> most = block_ ? block_ : numbers_of(function_, ".maxntid");
@@ -158,7 +158,7 @@ std::vector<InstructionId> Rewriter::barriers_of_one_warp() const {
     for (InstructionId id : function_.instructions_in(block)) {
       if (function_.instructions[id].kind != ir::InstructionKind::real) continue;
       const ir::Form& form = function_.form_of(id);
-      // Who arrives elsewhere, or counts threads, means other threads than this warp's at this place.
+      // Threads that arrive elsewhere, or a thread count, may involve other threads than this warp's at this point.
       if (form.effects.call || form.opaque || form.has(Modifier::arrive)) return {};
       const bool is_aligned_barrier = form.opcode == ir::Opcode::bar
                                           ? form.has(Modifier::sync)

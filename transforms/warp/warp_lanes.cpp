@@ -1,4 +1,4 @@
-// A greatest fixed point: every value is taken for the best until something that it depends on is not.
+// A greatest fixed point: every value starts at the most precise class and is lowered when one of its operands is.
 #include "transforms/warp/warp_lanes.h"
 
 #include "ir/analysis/linear/relation.h"
@@ -28,7 +28,7 @@ bool is_same_in_all_lanes(LaneValue value) {
   return value == LaneValue::uniform || value == LaneValue::aligned;
 }
 
-// The best that is true of both.
+// The most precise class that includes both.
 LaneValue meet(LaneValue a, LaneValue b) {
   if (a == b || b == LaneValue::unknown) return a;
   if (a == LaneValue::unknown) return b;
@@ -52,12 +52,12 @@ bool includes_equality(ir::Comparison comparison) {
   return comparison == ir::Comparison::less_equal_signed || comparison == ir::Comparison::less_equal_unsigned;
 }
 
-// Of a value shifted right by five bits at least.
+// The class of a value shifted right by at least five bits.
 LaneValue without_lane(LaneValue value) {
   return value == LaneValue::varying || value == LaneValue::unknown ? value : LaneValue::uniform;
 }
 
-// a + b without carries out of the five low bits.
+// a + b, if there is no carry out of the five low bits.
 LaneValue sum(LaneValue a, LaneValue b) {
   if (a == LaneValue::unknown || b == LaneValue::unknown) return LaneValue::unknown;
   if (a == LaneValue::aligned && b == LaneValue::aligned) return LaneValue::aligned;
@@ -82,7 +82,7 @@ LaneValue masked(LaneValue value, int64_t mask) {
   return mask == lane_bits ? LaneValue::lane : value;
 }
 
-// The same result in all lanes whatever their operands are, if all lanes of the warp take part.
+// Does the instruction give all lanes the same result for any operands, if all lanes of the warp take part?
 bool gathers_lanes(const ir::Form& form) {
   return form.has(Modifier::sync) && (form.opcode == Opcode::vote || form.opcode == Opcode::redux);
 }
@@ -98,7 +98,7 @@ WarpLanes::WarpLanes(const ir::Function& function, const ir::DefUse& def_use, Bl
       post_dominators_(function, flow_), values_(function.values.size(), LaneValue::unknown),
       partial_(function.blocks.size(), !function.is_entry), joins_(function.blocks.size()),
       followed_(function.blocks.size()) {
-  // Nothing is said of a register that no path has written.
+  // The value of a register that no path has written is arbitrary.
   for (uint32_t i = 0; i < function.values.size(); ++i)
     if (function.values[ValueId(i)].is_undefined) values_[i] = LaneValue::varying;
   while (step()) {
@@ -145,8 +145,8 @@ std::optional<int64_t> WarpLanes::literal(const Operand& operand) const {
   return operands[1].immediate;
 }
 
-// Bits above the low five are the same in all lanes: where the bound divides between two warps' numbers, all lanes
-// compare alike.
+// The bits above the low five are the same in all lanes: if the bound separates two warps' numbers, all lanes compare
+// alike.
 LaneValue WarpLanes::of_comparison(const ir::Form& form, const Operand& a, const Operand& b) const {
   const LaneValue left = of(a), right = of(b);
   if (left == LaneValue::unknown || right == LaneValue::unknown) return LaneValue::unknown;
@@ -157,8 +157,8 @@ LaneValue WarpLanes::of_comparison(const ir::Form& form, const Operand& a, const
   const bool row_is_left = is_same_in_all_lanes(right);
   const LaneValue numbered = row_is_left ? left : right;
   if (numbered != LaneValue::lane && numbered != LaneValue::row) return LaneValue::varying;
-  // `x < y` or `x <= y` with the row on one side; `row <= bound` and `bound < row` ask for a bound below a warp's first
-  // number, the others for that number itself.
+  // `x < y` or `x <= y` with the row on one side: for `row <= bound` and `bound < row` the bound must be just below a
+  // warp's first number, for the others it must be that number.
   const bool row_is_x = row_is_left != relation->reversed;
   const bool asks_for_last = row_is_x == includes_equality(relation->comparison);
   if (!asks_for_last)
@@ -205,7 +205,7 @@ LaneValue WarpLanes::of_computation(InstructionId id) const {
     return is_unsigned_by_warp_size ? masked(source(0), lane_bits) : LaneValue::varying;
   case ir::Operation::divide:
     return is_unsigned_by_warp_size ? without_lane(source(0)) : LaneValue::varying;
-  // Of all others nothing is known but that they are the same where their operands are.
+  // For all other operations, only uniformity of the operands carries over to the result.
   case ir::Operation::none:
   case ir::Operation::convert_address:
   case ir::Operation::negate:
@@ -268,8 +268,8 @@ bool WarpLanes::branch_is_uniform(BlockId block) const {
   });
 }
 
-// Lanes that part at the end of a block are apart until they must meet, and where an exit or a call is among the ways,
-// they may never meet again.
+// Lanes that diverge at the end of a block are apart until their reconvergence point; if an exit or a call is on one of
+// the paths, they may never reconverge.
 bool WarpLanes::follow_divergence(BlockId block) {
   if (followed_[block.index()]) return false;
   bool leaves = false;
@@ -293,7 +293,7 @@ bool WarpLanes::follow_divergence(BlockId block) {
     work.pop_back();
     if (seen[now.index()]) continue;
     seen[now.index()] = true;
-    // Two ways from the branch to here have nothing in common if what all ways to here pass lies before the branch.
+    // Two paths from the branch to here are disjoint if the immediate dominator of this block precedes the branch.
     const BlockId before = dominators_.immediate_dominator(now);
     if (!before || dominators_.dominates(before, block)) joins_[now.index()] = true;
     if (now == end) continue;
@@ -312,7 +312,7 @@ bool WarpLanes::step() {
       const std::span<const ValueId> parameters = function_.parameters(to), arguments = function_.arguments(edge);
       for (size_t i = 0; i < parameters.size() && i < arguments.size(); ++i) {
         const LaneValue arrives = of(arguments[i]);
-        // Lanes of different ways may bring different values; the lane's own number is the same on all ways.
+        // Lanes on different paths may bring different values; the lane ID itself is the same on all paths.
         const bool may_differ = joins_[to.index()] && arrives != LaneValue::lane && arrives != LaneValue::unknown;
         changed |= lower(parameters[i], may_differ ? LaneValue::varying : arrives);
       }

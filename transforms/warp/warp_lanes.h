@@ -1,7 +1,7 @@
-// What a warp's lanes have in common: values that are the same in all lanes, values whose five low bits are the lane's
-// number, and places that no lane of a warp can miss.
+// Relations between the lanes of a warp: values that are the same in all lanes, values whose five low bits are the lane
+// ID, and program points that all lanes of a warp reach together.
 //
-// Where a warp lies in its block is a matter of the launch, so that the answers depend on what is assumed of it.
+// The position of a warp in its block depends on the launch, so the results depend on the assumed block shape.
 #pragma once
 
 #include "ir/core/function.h"
@@ -14,28 +14,28 @@
 
 namespace ptxrewrite::transforms::warp {
 
-// What is known of the block's shape. A later one implies the earlier ones' answers.
+// Known facts about the block's shape. The results for a shape also hold for the following ones.
 enum class BlockShape : uint8_t {
   any,
-  // Threads of a warp have one tid.y and tid.z, and their tid.x count on from a multiple of 32: ntid.x is a multiple of
-  // 32, or the block is a row.
+  // The threads of a warp have the same tid.y and tid.z, and consecutive tid.x that start at a multiple of 32: ntid.x
+  // is a multiple of 32, or the block is one row.
   rows,
   // ntid.x is a multiple of 32.
   full_rows,
 };
 
 enum class LaneValue : uint8_t {
-  unknown, // not met yet
+  unknown, // not visited yet
   aligned, // the same in all lanes, a multiple of 32
   uniform, // the same in all lanes
-  lane,    // the number of the lane
-  row,     // bits 0-4 are the number of the lane, those above are the same in all lanes
+  lane,    // the lane ID
+  row,     // bits 0-4 are the lane ID, the bits above are the same in all lanes
   varying,
 };
 
 class WarpLanes {
 public:
-  // In SSA form; outlives this.
+  // The function must be in SSA form and outlive this object.
   WarpLanes(const ir::Function& function, const ir::DefUse& def_use, BlockShape shape);
 
   LaneValue of(ir::ValueId value) const { return values_[value.index()]; }
@@ -44,11 +44,11 @@ public:
     return of(value) == LaneValue::uniform || of(value) == LaneValue::aligned;
   }
 
-  // Do all lanes that the warp was launched with come to this block together: has none of them left the kernel, or the
-  // way to this block, at a branch that lanes may take differently? Never in device functions, and not behind calls.
+  // Do all lanes with which the warp was launched reach this block together? False if a lane may have left the kernel,
+  // or a divergent branch may lead around the block. Always false in device functions and after calls.
   bool meets_whole_warp(ir::BlockId block) const { return !partial_[block.index()]; }
 
-  // Is no lane but lane 0 among those that see the predicate as `wanted`?
+  // Is lane 0 the only lane for which the predicate may have the value `wanted`?
   bool names_lane_zero(ir::ValueId predicate, bool wanted, unsigned depth = 4) const;
 
 private:
@@ -71,8 +71,8 @@ private:
   ir::PostDominatorTree post_dominators_;
   std::vector<LaneValue> values_; // by ValueId
   std::vector<bool> partial_;     // by BlockId: lanes may be missing
-  std::vector<bool> joins_;       // by BlockId: lanes that parted meet, each with arguments of its own
-  std::vector<bool> followed_;    // by BlockId: divergence at its end has been followed
+  std::vector<bool> joins_;       // by BlockId: divergent lanes reconverge here, each with its own arguments
+  std::vector<bool> followed_;    // by BlockId: divergence at its end has been propagated
 };
 
 } // namespace ptxrewrite::transforms::warp
