@@ -6,7 +6,7 @@
 
 namespace ptxrewrite::cuda {
 
-// cudaChannelFormatDesc: bits of each channel, and what they hold.
+// cudaChannelFormatDesc: the bits of each channel, and the kind of its values.
 struct ChannelDescription {
   int x, y, z, w;
   int kind; // 0 signed, 1 unsigned, 2 float
@@ -14,7 +14,7 @@ struct ChannelDescription {
 
 struct Array {
   ChannelDescription channels{};
-  uint64_t width = 0, height = 0, depth = 0; // texels; 0: no such dimension
+  uint64_t width = 0, height = 0, depth = 0; // in texels; 0 if the array lacks the dimension
   unsigned flags = 0;                        // 1: layered, 2: surfaces, 4: cube map
   uint64_t address = 0;
 

@@ -1,4 +1,4 @@
-// Error codes, which the runtime and the driver API share where both have the error.
+// Error codes, shared by the runtime and the driver API if both have the error.
 #pragma once
 
 namespace ptxrewrite::cuda {
@@ -8,9 +8,9 @@ enum class Code : int {
   invalid_value = 1,
   out_of_memory = 2,
   not_initialised = 3,
-  invalid_configuration = 9,       // runtime only; the driver says invalid_value
+  invalid_configuration = 9,       // runtime only; the driver returns invalid_value
   invalid_pitch = 12,              // runtime only
-  invalid_symbol = 13,             // runtime only; the driver says not_found
+  invalid_symbol = 13,             // runtime only; the driver returns not_found
   invalid_device_pointer = 17,     // runtime only
   invalid_texture = 18,            // runtime only
   invalid_channel_descriptor = 20, // runtime only

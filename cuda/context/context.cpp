@@ -10,19 +10,19 @@
 namespace ptxrewrite::cuda {
 namespace {
 
-// The process that made the context: a child that forks off has nothing to report.
+// The process that created the context: a forked child does not write a report.
 pid_t owner = 0;
 
 constexpr int heap_limit = 2;
-// What a program finds that has not set any.
+// Limits that programs see before they set any.
 const std::map<int, uint64_t> default_limits = {
-    {0, 1024},              // stack of a thread
+    {0, 1024},              // stack per thread
     {1, uint64_t(1) << 20}, // printf buffer
     {heap_limit, emulator::default_heap_bytes},
-    {3, 2},    // nesting and
+    {3, 2},    // nesting depth and
     {4, 2048}, // pending launches of kernels that launch kernels
-    {5, 64},   // bytes that L2 fetches
-    {6, 0},    // L2 set aside
+    {5, 64},   // L2 fetch granularity in bytes
+    {6, 0},    // L2 bytes set aside
 };
 
 void at_exit(int status, void*) {
@@ -53,13 +53,13 @@ Context::Context()
   reserve_addresses();
 }
 
-// What the host maps from now on lies elsewhere than device addresses and the windows of generic addressing.
+// Keeps the host from mapping memory at device addresses or in the windows of generic addressing.
 void Context::reserve_addresses() {
   const auto reserve = [](uint64_t begin, uint64_t bytes) {
     void* wanted = reinterpret_cast<void*>(begin);
     void* got =
         mmap(wanted, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (got != MAP_FAILED && got != wanted) munmap(got, bytes); // a kernel that does not know the flag
+    if (got != MAP_FAILED && got != wanted) munmap(got, bytes); // an old kernel that ignores the flag
     return got == wanted;
   };
   addresses_are_reserved_ = reserve(emulator::shared_window, emulator::texture_handle_window - emulator::shared_window +
@@ -88,7 +88,7 @@ Module& Context::add_module(std::string label, std::string ptx) {
 }
 
 void Context::remove_module(Module& module) {
-  (void)module; // its statistics are reported, and pointers into its variables may be in use
+  (void)module; // its statistics are still reported, and pointers into its variables may be in use
 }
 
 Code Context::set_limit(int number, uint64_t value) {
@@ -124,7 +124,7 @@ void Context::flush_printed() {
 void Context::reset() {
   flush_printed();
   fault_ = Code::success;
-  // Modules stay: their variables go back to what the program declares only where it loads them again.
+  // Modules are kept: their variables return to their initial values only if the program reloads them.
   for (const auto& [address, info] : std::map(allocations_))
     if (info.kind != MemoryKind::host) (void)release(address);
 }

@@ -1,5 +1,5 @@
-// The emulated device of a process: its memory, modules, streams, and the error that ended it. Both CUDA libraries work
-// on the one context that there is.
+// The emulated device of a process: its memory, modules and streams, and the error that made it unusable. Both CUDA
+// libraries share the process's only context.
 #pragma once
 
 #include "cuda/context/codes.h"
@@ -19,7 +19,7 @@
 
 namespace ptxrewrite::cuda {
 
-// Buffers of the context are named by the addresses that programs use for them.
+// Buffers of the context are identified by the addresses that the program uses for them.
 inline uint64_t address_of(const void* pointer) {
   return reinterpret_cast<uint64_t>(pointer);
 }
@@ -28,10 +28,10 @@ struct LaunchShape {
   emulator::Dimensions grid{}, block{};
   uint64_t dynamic_shared = 0;
   bool cooperative = false;
-  std::optional<emulator::Dimensions> cluster{}; // launch attribute; none: as the kernel says
+  std::optional<emulator::Dimensions> cluster{}; // launch attribute; if empty, the kernel's own cluster size
 };
 
-// Blocks of a cluster that any GPU with clusters runs (CUDA programming guide, Thread Block Clusters).
+// The largest cluster size that every GPU with clusters supports (CUDA programming guide, Thread Block Clusters).
 inline constexpr int portable_cluster_size = 8;
 
 enum class MemoryKind : uint8_t { unknown, device, host, managed };
@@ -41,12 +41,12 @@ struct MemoryInfo {
   MemoryKind kind = MemoryKind::unknown;
   uint64_t begin = 0;
   uint64_t bytes = 0;
-  unsigned flags = 0; // as the program gave them
+  unsigned flags = 0; // as the program passed them
 };
 
 enum class CopyDirection : int { host_to_host, host_to_device, device_to_host, device_to_device, automatic };
 
-// Bytes in rows and planes. A pitch counts from one row to the next.
+// A region of rows and planes. The pitch is the distance from one row to the next.
 struct Rows {
   uint64_t address = 0;
   uint64_t pitch = 0;
@@ -55,23 +55,23 @@ struct Rows {
 
 class Context {
 public:
-  // Made at the first call, whoever calls, and never unmade: programs call from constructors and destructors.
+  // Created by the first call and never destroyed, because programs call from constructors and destructors.
   static Context& get();
 
-  // cuInit, or a call of the runtime: the driver API works from then on.
+  // Called by cuInit, and by calls of the runtime: the driver API works from then on.
   void initialise() { is_initialised_ = true; }
   bool is_initialised() const { return is_initialised_; }
-  // The contexts that the calling thread has pushed (driver API), the current one last; null ones are none.
+  // The contexts that the calling thread has pushed (driver API), the current one last; null entries mean no context.
   static std::vector<void*>& current();
 
   const Settings& settings() const { return settings_; }
   emulator::DeviceMemory& memory() { return memory_; }
   std::recursive_mutex& mutex() { return mutex_; }
-  // What a kernel's fault has made of this context; every call fails with it from then on.
+  // The error that a kernel's fault caused in this context; all later calls fail with it.
   Code fault() const { return fault_; }
   void reset();
 
-  // What hooks put in the place of a module; null: nothing.
+  // Returns the module that hooks substitute for `original`; nullptr if none.
   std::unique_ptr<ir::Module> replacement_of(const ir::Module& original);
   const emulator::TextureTable& textures() const { return textures_; }
 
@@ -81,58 +81,58 @@ public:
 
   // --- memory
   Code allocate(uint64_t bytes, uint64_t& address);
-  // Host memory and managed memory: one address for both sides.
+  // Allocates host or managed memory, which has the same address on both sides.
   Code allocate_host(uint64_t bytes, MemoryKind kind, unsigned flags, uint64_t& address);
   Code release(uint64_t address);
   Code register_host(std::byte* begin, uint64_t bytes, unsigned flags);
   Code unregister_host(std::byte* begin);
-  // Memory that virtual_memory.h has mapped at `begin`; back with unregister_host.
+  // Adds memory that virtual_memory.h mapped at `begin`; unregister_host removes it.
   Code attach_mapped(std::span<std::byte> bytes);
-  // Of the allocation around `address`.
+  // Information on the allocation that contains `address`.
   MemoryInfo info_of(uint64_t address) const;
   uint64_t free_bytes();
   uint64_t total_bytes();
-  // The bytes themselves; null where the device has no such memory, `is_known` then says whether `address` is the
-  // device's at all.
+  // Returns the bytes at an address of the device; nullptr if the device has no such memory. `is_known` tells whether
+  // `address` belongs to the device at all.
   std::byte* device_bytes(uint64_t address, uint64_t bytes, bool& is_known);
   Code copy(uint64_t to, uint64_t from, uint64_t bytes, CopyDirection direction);
   Code copy_rows(const Rows& to, const Rows& from, uint64_t width, uint64_t height, uint64_t depth,
                  CopyDirection direction);
-  // `width` elements of `element` bytes (1, 2, 4) in each row.
+  // Fills `width` elements of `element` bytes (1, 2, 4) in each row.
   Code fill_rows(const Rows& to, uint32_t value, unsigned element, uint64_t width, uint64_t height, uint64_t depth);
-  // A constant's address means something once its symbol has been asked for.
+  // The address of a constant is valid once its symbol has been queried.
   void remember_constant(const Symbol& symbol);
 
   // --- kernels
-  // `arguments`: as the kernel's .param space lies.
+  // `arguments`: in the layout of the kernel's .param space.
   Code launch(Kernel& kernel, const LaunchShape& shape, std::vector<std::byte> arguments);
   Code check_launch(const Kernel& kernel, const LaunchShape& shape);
-  // cudaFuncAttributeMaxDynamicSharedMemorySize.
+  // Sets cudaFuncAttributeMaxDynamicSharedMemorySize.
   Code allow_dynamic_shared(Kernel& kernel, int bytes) const;
   uint32_t resident_blocks(const Kernel& kernel, uint32_t threads, uint64_t dynamic_shared) const;
-  // Clusters of such a launch that the whole device runs at the same time. Error: sizes that do not fit.
+  // Number of clusters of such a launch that the whole device runs at the same time. Fails for sizes that do not fit.
   Code active_clusters(const Kernel& kernel, const LaunchShape& shape, int* clusters) const;
-  // As cudaLimit and CUlimit count: stack, printf buffer, heap ...
+  // `number` as in cudaLimit and CUlimit: stack, printf buffer, heap ...
   Code set_limit(int number, uint64_t value);
   Code limit(int number, uint64_t& value) const;
-  // Shows what kernels have printed: at every synchronisation.
+  // Prints the output of kernels: called at every synchronisation.
   void flush_printed();
 
-  // The table of `--counters`, those of hooks, and the JSON document. `status` is what the program ends with; the
-  // process ends here where a hook has failed and the program has not.
+  // Writes the table of `--counters`, the reports of hooks, and the JSON document. `status` is the program's exit
+  // status. Ends the process if a hook has failed and the program has not.
   void report(int status);
 
-  // --- streams; null is the default one
+  // --- streams; nullptr is the default stream
   Stream& add_stream(unsigned flags, int priority);
   Code remove_stream(Stream* stream);
   bool is_stream(const Stream* stream) const;
-  // Runs the action, or makes it a node of the graph that the stream captures.
+  // Runs the action, or adds it as a node to the graph that the stream captures.
   Code submit(Stream* stream, NodeType type, Action action);
   Code record(Event& event, Stream* stream);
   Code wait(Stream* stream, const Event& event);
   Code end_capture(Stream& stream, std::shared_ptr<Graph>& graph);
 
-  // --- textures and surfaces; a handle stands for either
+  // --- textures and surfaces, which both have handles
   uint64_t add_texture(const emulator::TextureBinding& binding);
   Code remove_texture(uint64_t handle);
 
@@ -152,14 +152,14 @@ private:
   std::recursive_mutex mutex_;
   Code fault_ = Code::success;
   std::list<std::unique_ptr<Module>> modules_;
-  std::map<uint64_t, MemoryInfo> allocations_; // of the program, by address
+  std::map<uint64_t, MemoryInfo> allocations_; // by address
   std::map<uint64_t, std::span<std::byte>> constants_;
   emulator::TextureTable textures_;
   uint64_t next_texture_ = 1;
   std::list<std::unique_ptr<Stream>> streams_;
-  uint64_t next_stream_ = 13; // smaller ones are those of default streams
+  uint64_t next_stream_ = 13; // smaller numbers are those of default streams
   std::map<int, uint64_t> limits_;
-  bool addresses_are_reserved_ = false; // no pointer of the host looks like one of the device
+  bool addresses_are_reserved_ = false; // host pointers cannot have device addresses
   std::atomic<bool> is_initialised_ = false;
   uint64_t workspace_ = 0; // of cooperative launches
   uint64_t allocation_number_ = 0;
@@ -167,7 +167,7 @@ private:
   std::string printed_;
 };
 
-// Of a fault as CUDA calls it.
+// CUDA's error code for a fault.
 Code code_of(const emulator::Failure& failure);
 
 } // namespace ptxrewrite::cuda

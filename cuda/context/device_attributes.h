@@ -1,4 +1,4 @@
-// Figures of the emulated GPU as CUDA programs ask for them.
+// Properties of the emulated GPU that CUDA programs can query.
 #pragma once
 
 #include "ir/machine/figures/machine.h"
@@ -13,15 +13,15 @@ enum class DeviceAttribute : int {
 #undef DEVICE_ATTRIBUTE
 };
 
-// False: there is no such attribute.
+// Returns false if the attribute does not exist.
 bool device_attribute(const ir::Machine& machine, int number, int& value);
 int device_attribute(const ir::Machine& machine, DeviceAttribute attribute);
 // "NVIDIA H100 (emulated)"
 std::string device_name(const ir::Machine& machine);
 inline constexpr const char* pci_bus_id = "0000:01:00.0";
-// Sixteen bytes.
+// 16 bytes, including the terminating zero.
 inline constexpr const char* device_uuid = "ptxrewrite-emul";
-// Of CUDA 13.0.
+// CUDA 13.0.
 inline constexpr int cuda_version = 13000;
 
 } // namespace ptxrewrite::cuda

@@ -11,7 +11,7 @@ struct ErrorRow {
   const char* text;
 };
 
-// nullptr: the API has no such code.
+// Returns nullptr if the API has no such code.
 inline const ErrorRow* find_error(std::span<const ErrorRow> rows, int number) {
   for (const ErrorRow& row : rows)
     if (row.number == number) return &row;

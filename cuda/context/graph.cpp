@@ -19,7 +19,7 @@ GraphNode& Graph::add(NodeType type, Action action, std::vector<GraphNode*> depe
 std::vector<const GraphNode*> Graph::ordered() const {
   std::vector<const GraphNode*> order;
   std::set<const GraphNode*> done;
-  // Of the nodes that may come next, the one that was made first.
+  // Of the nodes whose dependencies are done, takes the one that was created first.
   while (order.size() < nodes.size()) {
     const size_t before = order.size();
     for (const auto& node : nodes) {

@@ -1,4 +1,4 @@
-// Graphs: what streams would do, kept to be done again and again.
+// CUDA graphs: stream operations that are recorded and can be executed repeatedly.
 #pragma once
 
 #include "cuda/context/codes.h"
@@ -9,7 +9,7 @@
 
 namespace ptxrewrite::cuda {
 
-// As cudaGraphNodeType and CUgraphNodeType count.
+// Numbered as cudaGraphNodeType and CUgraphNodeType.
 enum class NodeType : int {
   kernel = 0,
   copy = 1,
@@ -32,7 +32,7 @@ struct GraphNode {
   Action action; // may be empty
   std::vector<GraphNode*> dependencies;
   Graph* graph = nullptr;
-  uint64_t number = 0; // in the graph, counted from when it was made
+  uint64_t number = 0; // index in the graph, by order of creation
   bool enabled = true;
   std::shared_ptr<Graph> child;
 };
@@ -42,9 +42,9 @@ struct Graph {
   uint64_t next_number = 0;
 
   GraphNode& add(NodeType type, Action action, std::vector<GraphNode*> dependencies);
-  // The nodes in topological order; empty if the graph has a cycle.
+  // Returns the nodes in topological order; empty if the graph has a cycle.
   std::vector<const GraphNode*> ordered() const;
-  // A copy, whose nodes have the same numbers.
+  // Returns a copy whose nodes have the same numbers.
   std::shared_ptr<Graph> clone() const;
   GraphNode* find(uint64_t number);
   Code run() const;

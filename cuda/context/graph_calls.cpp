@@ -1,4 +1,4 @@
-// Graphs as both APIs ask for them.
+// Graphs, as both APIs use them.
 #include "cuda/context/stream_calls.h"
 
 namespace ptxrewrite::cuda {
@@ -98,7 +98,7 @@ Code node_type(const GraphNode* node, int* type) {
 
 Code instantiate(GraphHandle** instance, GraphHandle* graph) {
   if (!instance || !graph) return Code::invalid_value;
-  if (!(*graph)->nodes.empty() && (*graph)->ordered().empty()) return Code::invalid_value; // a circle
+  if (!(*graph)->nodes.empty() && (*graph)->ordered().empty()) return Code::invalid_value; // a cycle
   *instance = new GraphHandle((*graph)->clone());
   return Code::success;
 }
@@ -106,7 +106,7 @@ Code instantiate(GraphHandle** instance, GraphHandle* graph) {
 Code update_instance(GraphHandle* instance, GraphHandle* graph, int* result) {
   if (!instance || !graph) return Code::invalid_value;
   *instance = (*graph)->clone();
-  if (result) *result = 0; // it went well
+  if (result) *result = 0; // success
   return Code::success;
 }
 

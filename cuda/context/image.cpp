@@ -21,7 +21,7 @@ uint32_t magic_of(std::span<const std::byte> bytes) {
   return magic;
 }
 
-// Machine code runs on GPUs of its own generation that are not older than it.
+// Machine code runs on GPUs of the same generation with an equal or higher capability.
 bool runs_on(uint32_t architecture, uint32_t capability) {
   return architecture / 10 == capability / 10 && architecture <= capability;
 }
@@ -51,7 +51,7 @@ struct Cubin {
   ImageText text;
 };
 
-// Of the cubins that the GPU would run, one with PTX.
+// Among the cubins that the GPU could run, returns one with PTX.
 Cubin cubin_with_ptx(std::span<const FatEntry> entries, uint32_t capability) {
   for (const FatEntry& entry : entries) {
     if (entry.kind != FatEntryKind::machine_code || !runs_on(entry.architecture, capability)) continue;
@@ -121,7 +121,7 @@ Result<std::span<const std::byte>> image_at(const void* image) {
   const auto* bytes = static_cast<const std::byte*>(image);
   const auto* text = static_cast<const char*>(image);
   if (!*text) return Error{"no module: an empty text", {}};
-  // Four bytes at least: text has its zero byte, too.
+  // At least four bytes are readable: a text includes its terminating zero.
   const uint32_t magic = magic_of({bytes, strnlen(text, sizeof(uint32_t))});
   if (magic == fat_wrapper_magic) return fat_binary_at(static_cast<const FatWrapper*>(image)->header);
   if (magic == fat_header_magic) return fat_binary_at(bytes);
@@ -134,7 +134,8 @@ ImageText ptx_of_image(std::span<const std::byte> bytes, uint32_t capability) {
   if (magic_of(bytes) == fat_header_magic) return ptx_of_fat_binary(bytes, capability);
   if (is_elf(bytes)) return ptx_of_cubin(bytes, capability);
   std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  text.resize(std::min(text.size(), text.find('\0'))); // as programs end text that they give with its length
+  text.resize(std::min(text.size(), text.find('\0'))); // programs that pass a text with its length often include the
+                                                       // terminating zero
   return {Code::success, std::move(text), {}};
 }
 

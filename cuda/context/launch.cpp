@@ -10,7 +10,7 @@
 namespace ptxrewrite::cuda {
 namespace {
 
-// What cooperative groups keep there for a grid: a size and a barrier; room for more.
+// Workspace of cooperative groups for a grid: a size and a barrier, with space to spare.
 constexpr uint64_t workspace_bytes = 4096;
 
 } // namespace
@@ -163,7 +163,7 @@ Result<emulator::LaunchResult> Context::carry_out(LaunchCall& call) {
   const emulator::LaunchRequest asked_for = call.request;
   run_hooks_before(call);
   Result<emulator::LaunchResult> result = launch();
-  if (!result && call.rewritten) { // refused before anything ran
+  if (!result && call.rewritten) { // refused before execution
     call.reason = result.error().message;
     call.rewritten = false;
     call.request = asked_for;

@@ -1,5 +1,5 @@
-// What `exec` does around a program's modules and launches: rewriting them, comparing, studying, capturing. The context
-// calls hooks; evaluate/exec has them, and says which ones the settings ask for.
+// Actions of `exec` around a program's modules and launches: rewriting, comparing, studying, capturing. The context
+// calls the hooks; evaluate/exec implements them and selects those that the settings request.
 #pragma once
 
 #include "cuda/context/settings.h"
@@ -16,34 +16,35 @@ class Context;
 class Module;
 struct Kernel;
 
-// One launch of the program on its way to the emulator.
+// One launch of the program before it is emulated.
 struct LaunchCall {
   Context& context;
-  Kernel& kernel;                  // that the program launches
-  emulator::LaunchRequest request; // that is carried out
+  Kernel& kernel;                  // the kernel that the program launches
+  emulator::LaunchRequest request; // the request that is executed
   bool cooperative = false;
-  uint64_t number = 0;    // of the program's launches, from 1
-  bool rewritten = false; // the request is for another code than the program's
-  std::string reason;     // why it is not; "" if nothing speaks against it
+  uint64_t number = 0;    // index among the program's launches, from 1
+  bool rewritten = false; // the request executes other code than the program's
+  std::string reason;     // why it does not; "" if there is no obstacle
 };
 
 // One hook's section of the report at program exit.
 struct ReportPart {
   std::string text;        // for standard error
-  std::string key;         // member of the JSON report; "": none
+  std::string key;         // member of the JSON report; "" if none
   std::string json;        // its value
-  bool has_failed = false; // `exec` ends with 1 where the program ends with 0
+  bool has_failed = false; // `exec` exits with 1 if the program exits with 0
 };
 
-// Hooks may throw: the launch then takes place as if the hook were not there.
+// Hooks may throw: the launch is then executed without the hook.
 class LaunchHook {
 public:
   virtual ~LaunchHook() = default;
-  // The module to be run in the place of one that the program loads; null: none. It has the same variables and kernels.
+  // Returns the module to run instead of one that the program loads; nullptr to keep it. It must have the same
+  // variables and kernels.
   virtual std::unique_ptr<ir::Module> replacement(const ir::Module& original) { return (void)original, nullptr; }
   // May change the request.
   virtual void before(LaunchCall& call) { (void)call; }
-  // Memory is as the launch has left it. Not called where the emulator refuses the kernel.
+  // Called with memory as the launch has left it. Not called if the emulator refuses the kernel.
   virtual void after(const LaunchCall& call, const emulator::LaunchResult& result) { (void)call, (void)result; }
   virtual ReportPart report() { return {}; }
 };
@@ -51,9 +52,9 @@ public:
 using LaunchHooks = std::vector<std::unique_ptr<LaunchHook>>;
 using LaunchHookFactory = LaunchHooks (*)(const Settings& settings);
 
-// Before the context is made, at the latest when libraries are initialised.
+// Must be called before the context is created, at the latest when libraries are initialised.
 void set_launch_hook_factory(LaunchHookFactory factory);
-// None where no factory is set.
+// Empty if no factory is set.
 LaunchHooks make_launch_hooks(const Settings& settings);
 
 } // namespace ptxrewrite::cuda

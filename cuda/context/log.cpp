@@ -10,7 +10,7 @@ namespace {
 
 std::atomic<LogLevel> current{LogLevel::warn};
 
-// Made when it is first used: programs call from their constructors.
+// Constructed on first use, because programs call from their constructors.
 std::mutex& mutex() {
   static auto* made = new std::mutex;
   return *made;

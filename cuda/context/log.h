@@ -1,4 +1,4 @@
-// Messages to standard error, as `exec --log-level` asks for.
+// Messages to standard error, filtered by `exec --log-level`.
 #pragma once
 
 #include "cuda/context/settings.h"
@@ -18,9 +18,9 @@ void log_text(LogLevel level, std::string_view text);
 template <class... Values> void log(LogLevel level, fmt::format_string<Values...> format, Values&&... values) {
   if (is_logged(level)) log_text(level, fmt::format(format, std::forward<Values>(values)...));
 }
-// A diagnostic with its source line, whatever the level.
+// Prints a diagnostic with its source line, regardless of the level.
 void show(const Diagnostic& diagnostic, const SourceFile& source);
-// Once in a process for each text.
+// Logs each text only once per process.
 void log_once(LogLevel level, const std::string& text);
 
 } // namespace ptxrewrite::cuda

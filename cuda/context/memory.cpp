@@ -120,7 +120,7 @@ bool must_be_device(CopyDirection direction, bool is_target) {
 
 } // namespace
 
-// Where a copy's bytes are. Null: the device's, but not such that the copy may have them.
+// Returns the bytes of one side of a copy; nullptr if they belong to the device but the copy may not access them.
 std::byte* Context::copy_bytes(uint64_t address, uint64_t bytes, CopyDirection direction, bool is_target) {
   bool is_known = false;
   std::byte* found = device_bytes(address, bytes, is_known);

@@ -14,10 +14,10 @@
 namespace ptxrewrite::cuda {
 namespace {
 
-// What a block may have without asking for more (cudaFuncAttributeMaxDynamicSharedMemorySize).
+// Shared memory of a block without opt-in (cudaFuncAttributeMaxDynamicSharedMemorySize).
 constexpr uint64_t default_shared_limit = 48 << 10;
 
-// As .maxntid or .reqntid state; what any block may have if neither is there.
+// The number in .maxntid or .reqntid; without these, the limit for every block.
 uint32_t most_threads_of(const ir::Module& module, const ir::Function& function) {
   uint32_t most = 1024;
   for (const ir::FunctionDirective& directive : function.directives) {
@@ -66,7 +66,7 @@ Code Module::read() {
   return code;
 }
 
-// Of the module that runs: variables get their memory.
+// Allocates the variables of the module that runs.
 Code Module::place() {
   Result<std::unique_ptr<emulator::Program>> program = emulator::Program::load(ir(), context_.memory());
   if (!program) {

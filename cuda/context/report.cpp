@@ -1,4 +1,4 @@
-// What a program's kernels did, over all their launches: shown when the program ends.
+// Statistics of a program's kernels over all their launches, written when the program exits.
 #include "cuda/context/context.h"
 #include "cuda/context/log.h"
 
@@ -96,7 +96,7 @@ void write_report(const std::string& path, const std::string& text) {
 } // namespace
 
 void Context::report(int status) {
-  std::unique_lock lock(mutex_, std::try_to_lock); // a thread that still runs a kernel keeps it
+  std::unique_lock lock(mutex_, std::try_to_lock); // fails while another thread still runs a kernel
   if (!lock) return;
   flush_printed();
   const std::vector<const Kernel*> kernels = launched_kernels(modules_);
@@ -110,7 +110,7 @@ void Context::report(int status) {
   const bool has_failed = std::ranges::any_of(parts, [](const ReportPart& part) { return part.has_failed; });
   if (!has_failed || status != 0) return;
   lock.unlock();
-  std::exit(1); // within an exit handler: glibc goes on with the handlers that are left
+  std::exit(1); // inside an exit handler, glibc continues with the remaining handlers
 }
 
 } // namespace ptxrewrite::cuda

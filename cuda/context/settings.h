@@ -1,4 +1,4 @@
-// What `ptxrewrite exec` asks of the emulated CUDA libraries, by way of the program's environment.
+// Settings that `ptxrewrite exec` passes to the emulated CUDA libraries in the program's environment.
 #pragma once
 
 #include "ir/machine/figures/machine.h"
@@ -12,28 +12,29 @@ namespace ptxrewrite::cuda {
 enum class LogLevel : uint8_t { error, warn, info, debug };
 
 struct Settings {
-  const ir::Machine* machine = nullptr; // never null once it is read
+  const ir::Machine* machine = nullptr; // not null after the settings are read
   LogLevel log_level = LogLevel::warn;
   bool check = false;
   bool counters = false;
-  std::string json;                   // file of the report; "": none
-  std::string passes;                 // that rewrite modules when they are loaded, as a pipeline; "": none
-  std::string verify;                 // passes whose work is compared with the original's in each launch; "": none
-  std::string capture;                // folder for launch files; "": none
-  uint64_t captures = 1;              // launches of each kernel, the first ones; 0: the one that executes most
-  bool study = false;                 // each launch under the studies
-  const ir::Machine* score = nullptr; // each launch timed on it; nullptr: none
-  std::string html;                   // file of a page about that; "": none
-  uint64_t fuel = 0;                  // 0: the emulator's own limit
-  uint64_t memory = 0;                // the same
+  std::string json;                   // path of the report; "" if none
+  std::string passes;                 // pipeline that rewrites modules when they are loaded; "" if none
+  std::string verify;                 // passes whose result is compared with the original's in each launch; "" if none
+  std::string capture;                // folder for launch files; "" if none
+  uint64_t captures = 1;              // number of launches to capture per kernel, from the first one; 0: the one that
+                                      // executes the most instructions
+  bool study = false;                 // run the studies on each launch
+  const ir::Machine* score = nullptr; // machine on which each launch is timed; nullptr if none
+  std::string html;                   // path of an HTML page on the timing; "" if none
+  uint64_t fuel = 0;                  // 0: the emulator's default
+  uint64_t memory = 0;                // 0: the emulator's default
   unsigned host_threads = 0;          // 0: all
 };
 
-// Parses a level such as "debug"; unknown names give LogLevel::warn.
+// Parses a level such as "debug"; returns LogLevel::warn for unknown names.
 LogLevel log_level_of(const std::string& text);
-// NAME=VALUE, what settings_from_environment reads.
+// The settings as NAME=VALUE, for settings_from_environment.
 std::vector<std::string> environment_of(const Settings& settings);
-// The machine that is emulated where nobody names one.
+// The machine that is emulated by default.
 const ir::Machine& default_machine();
 Settings settings_from_environment();
 

@@ -1,5 +1,5 @@
-// Streams and events. What is put into a stream takes place at once, in the order in which the program asks for it:
-// one of the orders that streams allow.
+// Streams and events. Stream operations are executed immediately, in program order, which is one of the orders that
+// streams allow.
 #pragma once
 
 #include "cuda/context/graph.h"
@@ -14,16 +14,16 @@ struct Stream {
   uint64_t id = 0;
   unsigned flags = 0;
   int priority = 0;
-  std::shared_ptr<Graph> capture;      // what is put into the stream becomes a node of it
-  std::vector<GraphNode*> capture_end; // what its next node depends on
-  bool captures_first = false;         // the stream with which the capture began
+  std::shared_ptr<Graph> capture;      // if set, operations of the stream become nodes of this graph
+  std::vector<GraphNode*> capture_end; // the dependencies of its next node
+  bool captures_first = false;         // the stream on which the capture began
 };
 
 struct Event {
   unsigned flags = 0;
   bool recorded = false;
   std::chrono::steady_clock::time_point time;
-  std::shared_ptr<Graph> capture; // recorded in a stream that captures
+  std::shared_ptr<Graph> capture; // recorded in a capturing stream
   std::vector<GraphNode*> capture_end;
 };
 

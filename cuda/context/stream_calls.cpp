@@ -3,7 +3,7 @@
 namespace ptxrewrite::cuda {
 namespace {
 
-// Handles of streams that are no pointers: null, legacy, per thread.
+// Stream handles that are not pointers: null, legacy, per thread.
 constexpr uintptr_t last_number = 2;
 constexpr unsigned event_without_time = 2;
 
@@ -126,7 +126,7 @@ Code elapsed_time(float* milliseconds, const Event* start, const Event* end) {
 
 Code begin_capture(Context& context, void* handle) {
   return with_stream(context, handle, [](Stream* stream) {
-    if (!stream) return Code::stream_capture_unsupported; // the default stream cannot
+    if (!stream) return Code::stream_capture_unsupported; // the default stream cannot capture
     if (stream->capture) return Code::invalid_value;
     stream->capture = std::make_shared<Graph>();
     stream->capture_end.clear();
@@ -156,7 +156,7 @@ Code capture_info(Context& context, void* handle, int* status, unsigned long lon
     if (!status) return Code::invalid_value;
     *status = stream && stream->capture ? 1 : 0;
     if (*status == 0) return Code::success;
-    // The number of a capture is the place of its graph: no other has it as long as this one lasts.
+    // The address of the graph identifies the capture: it is unique as long as the capture lasts.
     if (id) *id = reinterpret_cast<uintptr_t>(stream->capture.get());
     if (graph) *graph = &stream->capture;
     if (dependencies) *dependencies = stream->capture_end.data();

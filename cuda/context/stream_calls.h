@@ -1,20 +1,20 @@
-// Streams, events and graphs as both APIs ask for them. Handles are what programs hold: a stream, or one of the numbers
-// that stand for default streams.
+// Streams, events and graphs, as both APIs use them. Handles are those of programs: a pointer to a stream, or one of
+// the numbers of default streams.
 #pragma once
 
 #include "cuda/context/context.h"
 
 namespace ptxrewrite::cuda {
 
-// Graphs and their instances alike; what programs hold is a pointer to it.
+// For graphs and their instances; a program's handle is a pointer to it.
 using GraphHandle = std::shared_ptr<Graph>;
 
-// Null: a default stream. Error: no stream.
+// Sets `stream` to nullptr for a default stream. Fails if the handle is not a stream.
 Code stream_of(Context& context, void* handle, Stream*& stream);
 
 Code create_stream(Context& context, void** stream, unsigned flags, int priority);
 Code destroy_stream(Context& context, void* handle);
-// A stream that is asked to finish has finished; while it captures it must not be asked.
+// All operations of a stream have already finished. Fails while the stream is capturing.
 Code synchronise(Context& context, void* handle);
 Code stream_priority(Context& context, void* handle, int* priority);
 Code stream_flags(Context& context, void* handle, unsigned* flags);
@@ -35,14 +35,14 @@ Code elapsed_time(float* milliseconds, const Event* start, const Event* end);
 Code begin_capture(Context& context, void* handle);
 Code end_capture(Context& context, void* handle, GraphHandle** graph);
 Code is_capturing(Context& context, void* handle, int* status);
-// Pointers may be null, but for `status`. `dependencies` stay until the stream's next node.
+// All pointers except `status` may be null. `dependencies` are valid until the stream's next node.
 Code capture_info(Context& context, void* handle, int* status, unsigned long long* id, GraphHandle** graph,
                   GraphNode* const** dependencies, size_t* count);
 
 Code create_graph(GraphHandle** graph);
 Code destroy_graph(GraphHandle* graph);
 Code clone_graph(GraphHandle** copy, GraphHandle* graph);
-// The node of a copy, or of an instance, that was made from `node`; null: there is none.
+// The counterpart of `node` in a copy or an instance of its graph; nullptr if there is none.
 GraphNode* node_in_copy(GraphHandle* copy, const GraphNode* node);
 Code find_in_clone(GraphNode** found, const GraphNode* node, GraphHandle* copy);
 Code add_node(GraphNode** made, GraphHandle* graph, GraphNode* const* dependencies, size_t count, NodeType type,
@@ -52,7 +52,7 @@ Code add_child_graph(GraphNode** made, GraphHandle* graph, GraphNode* const* dep
 Code add_event_record(Context& context, GraphNode** made, GraphHandle* graph, GraphNode* const* dependencies,
                       size_t count, Event* event);
 Code add_dependencies(GraphHandle* graph, GraphNode* const* from, GraphNode* const* to, size_t count);
-// Lists: where `nodes` is null, only the count is asked for; entries that are left over become null.
+// If `nodes` is null, only returns the count; surplus entries are set to null.
 Code graph_nodes(GraphHandle* graph, GraphNode** nodes, size_t* count);
 Code graph_roots(GraphHandle* graph, GraphNode** nodes, size_t* count);
 Code node_dependencies(const GraphNode* node, GraphNode** nodes, size_t* count);
@@ -62,7 +62,7 @@ Code update_instance(GraphHandle* instance, GraphHandle* graph, int* result);
 Code launch_graph(Context& context, GraphHandle* instance, void* handle);
 Code enable_node(GraphHandle* instance, const GraphNode* node, unsigned enabled);
 Code is_node_enabled(GraphHandle* instance, const GraphNode* node, unsigned* enabled);
-// The node's action in an instance, or in the graph itself.
+// Sets the node's action in an instance, or in the graph itself.
 Code set_action(GraphNode* node, Action action);
 
 // cudaHostNodeParams, CUDA_HOST_NODE_PARAMS.
@@ -77,7 +77,7 @@ struct FillNode {
   unsigned value, element;
   size_t width, height;
 };
-// No node: no action.
+// Returns an empty action if `node` is null.
 Action host_action(const HostNode* node);
 Action fill_action(Context& context, const FillNode* node);
 

@@ -1,4 +1,4 @@
-// Streams, events and what is put into them.
+// Streams, events, and the operations that streams execute.
 #include "cuda/context/context.h"
 
 namespace ptxrewrite::cuda {

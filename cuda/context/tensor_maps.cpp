@@ -25,7 +25,7 @@ Code finish_map(const ir::TensorMap& map, void* place) {
   return Code::success;
 }
 
-// The enumerations. False: there is no such value.
+// Converts the enumerations. Returns false for an unknown value.
 bool read_kinds(const TensorMapRequest& request, ir::TensorMap& map) {
   const auto element = ir::tensor_element_of_cuda(request.element);
   const auto swizzle = ir::tensor_swizzle_of_cuda(request.swizzle);
@@ -64,7 +64,7 @@ Code encode_tensor_map(const TensorMapRequest& request, void* place) {
     std::copy_n(request.box, map.rank, map.box.begin());
     return finish_map(map, place);
   }
-  const bool wide = request.kind != TensorMapKind::im2col; // corners along W alone
+  const bool wide = request.kind != TensorMapKind::im2col; // corners only along W
   std::copy_n(request.lower_corner, wide ? 1 : map.rank - 2, map.lower_corner.begin());
   std::copy_n(request.upper_corner, wide ? 1 : map.rank - 2, map.upper_corner.begin());
   map.channels = request.channels;

@@ -1,4 +1,4 @@
-// Tensor maps that programs ask for (CUDA driver API, "Tensor Map Object Management").
+// Tensor maps that programs create (CUDA driver API, "Tensor Map Object Management").
 #pragma once
 
 #include "cuda/context/codes.h"
@@ -10,8 +10,8 @@ namespace ptxrewrite::cuda {
 
 enum class TensorMapKind : uint8_t { tiled, im2col, im2col_w, im2col_w128 };
 
-// Numbers as programs pass them, of CUDA's enumerations too. Arrays have `rank` members, strides and corners one and
-// two less; those of the other kind of map may be null.
+// Parameters as programs pass them, with the numbers of CUDA's enumerations. Arrays have `rank` elements, strides one
+// less and corners two less; the arrays for the other kind of map may be null.
 struct TensorMapRequest {
   TensorMapKind kind = TensorMapKind::tiled;
   int element = 0; // CUtensorMapDataType
@@ -27,9 +27,9 @@ struct TensorMapRequest {
   int interleave = 0, swizzle = 0, l2_promotion = 0, fill = 0; // CUtensorMapInterleave and so on
 };
 
-// Writes the 128 bytes of the map. invalid_value: a requirement is not fulfilled, and the log says which.
+// Writes the 128 bytes of the map. Returns invalid_value if a requirement is violated; the log says which.
 Code encode_tensor_map(const TensorMapRequest& request, void* map);
-// The same tensor at another address.
+// Changes the tensor's address in the map.
 Code replace_tensor_map_address(void* map, uint64_t address);
 
 } // namespace ptxrewrite::cuda

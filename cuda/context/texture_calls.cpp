@@ -20,7 +20,7 @@ Code check_channels(const ChannelDescription& channels) {
   return Code::success;
 }
 
-// Type and number of channels.
+// Sets type and number of channels.
 void set_texels(const ChannelDescription& channels, emulator::TextureBinding& binding) {
   binding.kind = channels.kind == 2   ? emulator::TexelKind::floating
                  : channels.kind == 0 ? emulator::TexelKind::signed_integer
@@ -78,7 +78,8 @@ Code set_sampling(const Sampling& sampling, emulator::TextureBinding& binding) {
   binding.filter = sampling.linear_filter ? emulator::TextureFilter::linear : emulator::TextureFilter::nearest;
   binding.normalised_coordinates = sampling.normalised_coordinates;
   binding.normalised_float = sampling.normalised_float && binding.channel_bits < 32;
-  // Wrapping and mirroring need normalised coordinates; others clamp (CUDA programming guide, texture memory).
+  // Wrapping and mirroring require normalised coordinates; otherwise coordinates are clamped (CUDA programming guide,
+  // texture memory).
   if (!binding.normalised_coordinates && (binding.addressing == emulator::TextureAddressing::wrap ||
                                           binding.addressing == emulator::TextureAddressing::mirror))
     binding.addressing = emulator::TextureAddressing::clamp;

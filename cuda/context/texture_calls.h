@@ -1,4 +1,4 @@
-// CUDA arrays, texture and surface objects as both APIs ask for them.
+// CUDA arrays, texture and surface objects, as both APIs use them.
 #pragma once
 
 #include "cuda/context/array.h"
@@ -6,15 +6,15 @@
 
 namespace ptxrewrite::cuda {
 
-// What a texture or a surface reads.
+// The memory that a texture or a surface accesses.
 struct TextureResource {
   enum class Kind : uint8_t { array, mipmapped_array, linear, pitched };
   Kind kind = Kind::array;
   const Array* array = nullptr;
-  // Where there is no array:
+  // Without an array:
   uint64_t address = 0;
   ChannelDescription channels{};
-  uint64_t width = 0, height = 0, pitch = 0; // texels, rows, bytes; linear memory has a width alone
+  uint64_t width = 0, height = 0, pitch = 0; // texels, rows, bytes; linear memory has only a width
 };
 
 struct Sampling {

@@ -11,9 +11,9 @@
 namespace ptxrewrite::cuda {
 
 struct PhysicalMemory {
-  int file = -1; // in memory
+  int file = -1; // memfd
   uint64_t bytes = 0;
-  uint64_t owners = 1; // who has asked for it, and mappings
+  uint64_t owners = 1; // the handle and its mappings
 
   ~PhysicalMemory() { close(file); }
 };
@@ -27,9 +27,9 @@ struct Mapping {
 };
 
 struct Tables {
-  std::map<uint64_t, uint64_t> reserved; // address, bytes
+  std::map<uint64_t, uint64_t> reserved; // address -> bytes
   std::map<uint64_t, Mapping> mapped;    // by address
-  std::map<uint64_t, uint64_t> attached; // runs of mappings with access, as the device knows them
+  std::map<uint64_t, uint64_t> attached; // contiguous accessible mappings, as attached to the device
   std::set<PhysicalMemory*> memory;
 };
 
@@ -59,7 +59,7 @@ void give_up(PhysicalMemory* memory) {
   delete memory;
 }
 
-// The mappings that fill exactly these bytes; empty if they do not.
+// Returns the mappings that cover exactly this range; empty if they do not.
 std::vector<uint64_t> mappings_in(uint64_t address, uint64_t bytes) {
   std::vector<uint64_t> found;
   uint64_t at = address;
@@ -72,7 +72,7 @@ std::vector<uint64_t> mappings_in(uint64_t address, uint64_t bytes) {
   return found;
 }
 
-// Neighbours are one run for the device: a copy may go across them.
+// Attaches adjacent mappings to the device as one range, because a copy may cross their boundary.
 Code attach_runs(Context& context) {
   for (const auto& [address, bytes] : std::exchange(tables().attached, {}))
     (void)context.unregister_host(pointer(address));
@@ -91,7 +91,7 @@ Code attach_runs(Context& context) {
   return Code::success;
 }
 
-// A mapping that `address` lies in.
+// The mapping that contains `address`.
 Mapping* mapping_at(uint64_t address) {
   auto after = tables().mapped.upper_bound(address);
   if (after == tables().mapped.begin()) return nullptr;
@@ -109,7 +109,7 @@ Code reserve_range(uint64_t bytes, uint64_t alignment, uint64_t wanted, uint64_t
   alignment = std::max(alignment, mapping_granularity);
   if (!is_granular(wanted, bytes) || (alignment & (alignment - 1))) return Code::invalid_value;
   const uint64_t with_room = saturating_add(bytes, alignment);
-  void* got = map_nothing(wanted, with_room, 0); // `wanted` is a hint
+  void* got = map_nothing(wanted, with_room, 0); // `wanted` is only a hint
   if (got == MAP_FAILED) return Code::out_of_memory;
   const auto begin = reinterpret_cast<uint64_t>(got);
   address = align_up(begin, alignment);
