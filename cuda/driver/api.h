@@ -1,6 +1,6 @@
-// The part of the CUDA Driver API that we use, as its binary interface is: plain C types, entry points by their names
-// in libcuda. The library is opened at run time, so neither building nor starting the program needs CUDA. Where cuda.h
-// is there, a test holds every declaration against it.
+// Declarations of the CUDA Driver API functions in use, by their binary interface: plain C types, entry points by their
+// names in libcuda. The library is opened at run time, so neither building nor starting the program needs CUDA. If
+// cuda.h is available, a test compares every declaration with it.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ using SurfaceReferenceHandle = SurfaceReferenceTag*;
 using TextureObject = unsigned long long;
 using SurfaceObject = unsigned long long;
 
-// CUresult, where we treat a value in a way of its own.
+// Values of CUresult that need special handling.
 inline constexpr ResultCode success = 0;
 inline constexpr ResultCode error_out_of_memory = 2;
 inline constexpr ResultCode error_stub_library = 34;
@@ -85,9 +85,9 @@ enum class ResourceType : int { array = 0, linear = 2 };
 enum class MemoryType : int { host = 1, device = 2, array = 3 };
 inline constexpr unsigned array_layered = 0x01;
 inline constexpr unsigned array_surface = 0x02;           // surface instructions may store to it
-inline constexpr unsigned texture_read_as_integer = 0x01; // integers are not made numbers in 0 .. 1
+inline constexpr unsigned texture_read_as_integer = 0x01; // integers are not converted to 0 .. 1
 inline constexpr unsigned texture_normalised_coordinates = 0x02;
-inline constexpr unsigned reference_takes_array_format = 0x01; // cuTexRefSetArray knows no other
+inline constexpr unsigned reference_takes_array_format = 0x01; // cuTexRefSetArray accepts no other
 
 struct ArrayDescription { // CUDA_ARRAY3D_DESCRIPTOR
   size_t width, height, depth;
@@ -185,7 +185,7 @@ inline void* const launch_parameters_size = reinterpret_cast<void*>(uintptr_t(2)
   ENTRY_POINT(error_name, cuGetErrorName, (ResultCode status, const char** name))                                      \
   ENTRY_POINT(error_text, cuGetErrorString, (ResultCode status, const char** text))
 
-// Asked for only when a kernel has textures: a driver that lacks one of these runs all else.
+// Loaded only if a kernel has textures: a driver without one of these can run all other kernels.
 #define PTXREWRITE_DRIVER_TEXTURE_ENTRY_POINTS(ENTRY_POINT)                                                            \
   ENTRY_POINT(create_array, cuArray3DCreate_v2, (ArrayHandle * array, const ArrayDescription* description))            \
   ENTRY_POINT(destroy_array, cuArrayDestroy, (ArrayHandle array))                                                      \

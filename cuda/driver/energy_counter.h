@@ -1,4 +1,4 @@
-// The energy that a GPU has used, by NVIDIA's management library, which is loaded when it is asked for.
+// The energy consumption of a GPU, by NVIDIA's management library, which is loaded on demand.
 #pragma once
 
 #include "support/result.h"
@@ -14,11 +14,12 @@ public:
   EnergyCounter(const EnergyCounter&) = delete;
   EnergyCounter& operator=(const EnergyCounter&) = delete;
 
-  // Of the GPU at this place of the PCI bus, as CUDA writes it: the two number GPUs differently where the environment
-  // hides or orders them (CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER). `path` empty: the library that the environment's
-  // PTXREWRITE_LIBNVML names, else libnvidia-ml.so.1. Error: there is none, or the GPU does not count.
+  // Opens the counter of the GPU with this PCI bus ID, in CUDA's notation: the two libraries number GPUs differently if
+  // the environment hides or reorders them (CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER). If `path` is empty, loads the
+  // environment's PTXREWRITE_LIBNVML, else libnvidia-ml.so.1. Fails if there is no library, or if the GPU does not
+  // support the counter.
   static Result<std::unique_ptr<EnergyCounter>> open(const std::string& bus_id, const std::string& path = {});
-  // Since the driver was loaded. Steps are milliseconds apart and more.
+  // Energy since the driver was loaded. The counter is updated every few milliseconds at most.
   Result<double> joules() const;
 
 private:

@@ -20,9 +20,9 @@ SourceRange range_of_line(const SourceFile& source, uint32_t line) {
   return {begin, begin + static_cast<uint32_t>(text.size())};
 }
 
-// Compilers name the newest PTX version that they know, whatever their text needs. A driver that does not know it may
-// still compile the text under the highest version of its own: CUDA 11.y has PTX 7.y, 12.y has 8.y, 13.y has 9.y.
-// False: the text names no later one.
+// Compilers emit the newest PTX version that they support, regardless of the features used. A driver that does not
+// support this version may still compile the text under its own highest version: CUDA 11.y has PTX 7.y, 12.y has 8.y,
+// 13.y has 9.y. Returns false if the text's version is not newer than that.
 bool lower_version(std::string& text, int driver_version) {
   const int major = driver_version / 1000 - 4, minor = driver_version % 1000 / 10;
   const size_t at = text.find(".version ");
@@ -50,7 +50,7 @@ void read_jit_log(std::string_view log, const SourceFile& source, Diagnostics& d
       std::from_chars(line.data() + at + 7, line.data() + line.size(), number);
       range = range_of_line(source, number);
     }
-    // The message is behind the last " : ".
+    // The message follows the last " : ".
     const size_t colon = line.find(" : ");
     const std::string message =
         "driver's compiler: " + std::string(colon == std::string_view::npos ? line : line.substr(colon + 3));
@@ -137,7 +137,7 @@ Status Gpu::set_heap_bytes(uint64_t bytes) {
 }
 
 Result<std::unique_ptr<GpuModule>> Gpu::load(const SourceFile& source, Diagnostics& diagnostics) {
-  std::string text(source.text()); // the driver wants a terminating zero
+  std::string text(source.text()); // the driver needs a terminating zero
   std::string errors(log_bytes, '\0'), notes(log_bytes, '\0');
   JitOption options[] = {JitOption::error_log_buffer, JitOption::error_log_buffer_bytes, JitOption::info_log_buffer,
                          JitOption::info_log_buffer_bytes};
@@ -158,7 +158,7 @@ Result<std::unique_ptr<GpuModule>> Gpu::load(const SourceFile& source, Diagnosti
   return driver_->error("cuModuleLoadDataEx", status);
 }
 
-// What the driver gets is the module's text as it prints: a rewritten module has no other.
+// The driver gets the printed text of the module, because a rewritten module has no source text.
 Result<std::unique_ptr<GpuModule>> Gpu::load(const ir::Module& module) {
   const SourceFile source(module.source.name(), ir::print(module));
   Diagnostics diagnostics;

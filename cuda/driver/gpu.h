@@ -1,4 +1,4 @@
-// One GPU: memory, modules, launches and times, with handles that give back what they hold.
+// One GPU: memory, modules, launches and timers, with handles that release their resources.
 #pragma once
 
 #include "cuda/driver/library.h"
@@ -22,9 +22,9 @@ struct GpuInfo {
   std::string bus_id;         // "0000:3B:00.0": PCI's domain, bus, device and function
   int compute_capability = 0; // 90
   int multiprocessors = 0;
-  int clock_khz = 0; // the highest
+  int clock_khz = 0; // the maximum clock
   uint64_t l2_bytes = 0;
-  uint64_t shared_bytes = 0; // of one block, with opt-in
+  uint64_t shared_bytes = 0; // per block, with opt-in
   int driver_version = 0;
 };
 
@@ -36,7 +36,7 @@ struct FunctionInfo {
 
 class Gpu;
 
-// A module as the driver has compiled it.
+// A module compiled by the driver.
 class GpuModule {
 public:
   GpuModule(Gpu& gpu, ModuleHandle handle) : gpu_(&gpu), handle_(handle) {}
@@ -44,7 +44,7 @@ public:
   GpuModule(const GpuModule&) = delete;
   GpuModule& operator=(const GpuModule&) = delete;
 
-  // Error: no such kernel.
+  // Fails if there is no such kernel.
   Result<FunctionHandle> function(std::string_view name);
   Result<FunctionInfo> function_info(std::string_view name);
   // Address and size of a .global or .const variable.
@@ -59,7 +59,7 @@ private:
 
 class Gpu {
 public:
-  // Errors: no GPU here (see Library::open). `library_path`: as there.
+  // Fails if there is no GPU (see Library::open, also for `library_path`).
   static Result<std::unique_ptr<Gpu>> open(const std::string& library_path = {}, int ordinal = 0);
   ~Gpu();
   Gpu(const Gpu&) = delete;
@@ -68,36 +68,36 @@ public:
   const GpuInfo& info() const { return info_; }
   const Library& driver() const { return *driver_; }
 
-  // Zeroed.
+  // The memory is zeroed.
   Result<DevicePointer> allocate(uint64_t bytes, std::string_view name);
   Status release(DevicePointer address);
   Status write(DevicePointer address, std::span<const std::byte> bytes);
   Status read(DevicePointer address, std::span<std::byte> bytes);
-  // For malloc of kernels. Before the first launch of one that calls it.
+  // Heap for malloc in kernels. Call it before the first launch of a kernel that calls malloc.
   Status set_heap_bytes(uint64_t bytes);
   Status fill(DevicePointer address, unsigned char value, uint64_t bytes);
 
-  // Compiles PTX text; under an earlier PTX version where the driver does not know the text's own. What the driver's
-  // compiler complains about becomes diagnostics on `source`; the error then is the first of them.
+  // Compiles PTX text; with an earlier .version if the driver does not support the text's own. Errors and warnings of
+  // the driver's compiler become diagnostics on `source`; the returned error is the first of them.
   Result<std::unique_ptr<GpuModule>> load(const SourceFile& source, Diagnostics& diagnostics);
 
-  // A module of ours, by the text that it prints. Errors quote the line.
+  // Loads a module from its printed text. Errors quote the line.
   Result<std::unique_ptr<GpuModule>> load(const ir::Module& module);
 
-  // Starts a kernel; returns at once. `parameters` are the bytes of its .param space.
+  // Starts a kernel asynchronously. `parameters` are the bytes of its .param space.
   Status start(GpuModule& module, std::string_view kernel, const launch::Dim3& grid, const launch::Dim3& block,
                uint32_t dynamic_shared, std::span<const std::byte> parameters);
-  // Waits. A fault of a kernel shows here; the GPU's context is of no use after it.
+  // Waits for the GPU. Returns the fault of a kernel, if any; the GPU's context is then unusable.
   Status finish();
-  // Blocks of a kernel that fit on one multiprocessor.
+  // Number of blocks of a kernel that fit on one multiprocessor.
   Result<int> occupancy(GpuModule& module, std::string_view kernel, const launch::Dim3& block, uint32_t dynamic_shared);
-  // Blocks of such a launch that the whole GPU runs at the same time; at least 1.
+  // Number of blocks of such a launch that the whole GPU runs at the same time; at least 1.
   Result<uint64_t> resident_blocks(GpuModule& module, std::string_view kernel, const launch::Dim3& block,
                                    uint32_t dynamic_shared);
-  // Did a kernel fault? Then nothing but closing helps.
+  // Has a kernel faulted? The context can then only be closed.
   bool lost() const { return lost_; }
 
-  // Seconds between two points of the stream.
+  // Measures the time between two points of the stream, in seconds.
   class Timer {
   public:
     explicit Timer(Gpu& gpu);
@@ -113,7 +113,7 @@ public:
     ResultCode state_ = success;
   };
 
-  // A driver call's status as ours.
+  // Converts a result code of the driver to a Status.
   Status check(const char* what, ResultCode status);
 
 private:
@@ -127,7 +127,7 @@ private:
   bool lost_ = false;
 };
 
-// The driver's compiler log as diagnostics: `ptxas application ptx input, line 12; error   : ...`.
+// Parses the driver's compiler log into diagnostics: `ptxas application ptx input, line 12; error   : ...`.
 void read_jit_log(std::string_view log, const SourceFile& source, Diagnostics& diagnostics);
 
 } // namespace ptxrewrite::driver

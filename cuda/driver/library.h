@@ -1,4 +1,4 @@
-// libcuda, opened at run time.
+// libcuda, loaded at run time.
 #pragma once
 
 #include "cuda/driver/api.h"
@@ -9,20 +9,19 @@
 
 namespace ptxrewrite::driver {
 
-// The entry points; all but those of textures are there once a library is open. Not thread-safe beyond what the driver
-// itself is.
+// The entry points. All except those for textures are valid once a library is open. As thread-safe as the driver.
 class Library {
 public:
-  // `path` empty: what the environment's PTXREWRITE_LIBCUDA names, else libcuda.so.1, wherever the system has it.
-  // Errors (all mean "no GPU here"): no such library, an entry point that it lacks (an old driver), a driver that does
-  // not start, no device.
+  // If `path` is empty, loads the environment's PTXREWRITE_LIBCUDA, else libcuda.so.1 from the system's search path.
+  // Fails (each failure means "no GPU") if the library is missing or lacks an entry point (an old driver), if the
+  // driver does not start, or if there is no device.
   static Result<std::unique_ptr<Library>> open(const std::string& path = {});
   ~Library();
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
   int version() const { return version_; } // 13000: CUDA 13.0
-  // Error: the driver lacks an entry point that textures need.
+  // Fails if the driver lacks an entry point for textures.
   Status check_textures() const;
   // "cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered)"
   Error error(const char* what, ResultCode status) const;

@@ -134,7 +134,7 @@ Status GpuTexture::give_to_buffer() {
   return array_ ? copy(false) : Status();
 }
 
-// All rows, planes and layers; in the buffer they lie without gaps.
+// Copies all rows, planes and layers; in the buffer they are contiguous.
 Status GpuTexture::copy(bool to_array) {
   const size_t rows = std::max<size_t>(plan_.height, 1);
   ArrayCopy copy{};

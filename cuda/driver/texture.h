@@ -1,8 +1,8 @@
 // A buffer as a texture or surface of the GPU.
 //
-// Kernels sample CUDA arrays, whose layout is the GPU's secret: the texels are copied into one, and back when a kernel
-// has stored through the surface. One-dimensional textures that are only read by element number lie over the buffer
-// itself: arrays are too short for some of those.
+// Kernels sample CUDA arrays, whose layout is undocumented: the texels are copied into an array, and back after a
+// kernel has stored through the surface. One-dimensional textures that are only read by element number use the buffer
+// directly, because arrays are too short for some of them.
 #pragma once
 
 #include "cuda/driver/gpu.h"
@@ -23,8 +23,8 @@ enum class TexelStore : uint8_t {
 
 class GpuTexture {
 public:
-  // `element`: the type of the buffer's elements. The buffer must outlive the texture. Errors: an element type that no
-  // texture has, a driver without textures, what the driver says.
+  // `element`: the type of the buffer's elements. The buffer must outlive the texture. Fails for an element type that
+  // textures do not support, for a driver without textures, or with the driver's error.
   static Result<std::unique_ptr<GpuTexture>> make(Gpu& gpu, const launch::Texture& texture, ir::ScalarType element,
                                                   DevicePointer buffer, TexelStore store);
   ~GpuTexture();
@@ -32,15 +32,15 @@ public:
   GpuTexture& operator=(const GpuTexture&) = delete;
 
   TextureObject texture() const { return texture_; }
-  SurfaceObject surface() const { return surface_; } // 0 without one
+  SurfaceObject surface() const { return surface_; } // 0 if there is none
   DevicePointer buffer() const { return buffer_; }
   const std::string& name() const { return plan_.name; }
 
-  // A .texref or .surfref variable of the module stands for it from now on.
+  // Binds a .texref or .surfref variable of the module to it.
   Status bind_reference(const GpuModule& module, std::string_view name);
   Status bind_surface_reference(const GpuModule& module, std::string_view name);
 
-  // Between buffer and array; nothing to do without one.
+  // Copies between buffer and array; does nothing without an array.
   Status take_from_buffer();
   Status give_to_buffer();
 
