@@ -7,7 +7,7 @@
 namespace ptxrewrite::cuda::driver {
 namespace {
 
-// CUDA_ARRAY3D_DESCRIPTOR; the one of two dimensions has neither depth nor flags.
+// CUDA_ARRAY3D_DESCRIPTOR; the 2D descriptor has neither depth nor flags.
 struct ArrayDescription {
   size_t width, height, depth;
   int format;
@@ -28,7 +28,7 @@ struct ResourceDescription {
       uint64_t address;
       int format;
       unsigned channels;
-      size_t width, height, pitch; // of linear memory the bytes, in place of the width
+      size_t width, height, pitch; // for linear memory, `width` is the number of bytes
     } memory;
     int reserved[32];
   };
@@ -38,7 +38,7 @@ struct ResourceDescription {
 struct TextureDescription {
   int address_mode[3];
   int filter_mode;
-  unsigned flags; // 1: integers as they are, 2: normalised coordinates
+  unsigned flags; // 1: read integers unconverted, 2: normalised coordinates
   unsigned anisotropy;
   int mipmap_filter;
   float mipmap_bias, mipmap_least, mipmap_most;
@@ -63,7 +63,7 @@ struct Format {
 constexpr Format formats[] = {{1, 8, 1},  {2, 16, 1},  {3, 32, 1},  {8, 8, 0},
                               {9, 16, 0}, {10, 32, 0}, {16, 16, 2}, {32, 32, 2}};
 
-// All zero: a format that there is none of.
+// Returns all zeros for an unsupported format.
 ChannelDescription channels_of(int format, unsigned channels) {
   for (const Format& known : formats)
     if (known.number == format && (channels == 1 || channels == 2 || channels == 4))

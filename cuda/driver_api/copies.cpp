@@ -60,7 +60,7 @@ int submit_box(const char* name, const Memcpy2D* copy, void* handle) {
   return submit_box(name, copy ? &box : nullptr, handle);
 }
 
-// From and to arrays: bytes from an offset on.
+// Copies from and to arrays: bytes from an offset on.
 CopySide3D array_side(const Array* array, size_t offset) {
   return {offset, 0, 0, 0, 3, nullptr, 0, array, nullptr, 0, 0};
 }

@@ -1,4 +1,4 @@
-// Copies with rows and planes, as the driver describes them.
+// Copies with rows and planes, in the driver API's structures.
 #pragma once
 
 #include "cuda/context/array.h"

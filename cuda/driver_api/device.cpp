@@ -53,7 +53,7 @@ int finish(Code code) {
   case Code::invalid_device_function:
     code = Code::invalid_handle;
     break;
-  default: // both APIs have the others
+  default: // common to both APIs
     break;
   }
   if (code != Code::success && is_logged(LogLevel::info))
@@ -317,7 +317,7 @@ DRIVER_API int cuCtxGetCacheConfig(int* configuration) {
 }
 
 DRIVER_API int cuCtxGetSharedMemConfig(int* configuration) {
-  *configuration = 1; // banks of four bytes
+  *configuration = 1; // four-byte banks
   return 0;
 }
 

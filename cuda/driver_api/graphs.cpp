@@ -1,5 +1,5 @@
-// Nodes of graphs that take what only the driver has: kernels by their handles, copies of its own kind. The rest is in
-// cuda/context/stream_entries.def.
+// Graph nodes that exist only in the driver API: kernels by their handles, its own kind of copies. The other functions
+// are in cuda/context/stream_entries.def.
 #include "cuda/driver_api/copies.h"
 #include "cuda/driver_api/entry.h"
 #include "cuda/driver_api/launch.h"
@@ -7,7 +7,7 @@
 namespace ptxrewrite::cuda::driver {
 namespace {
 
-// CUDA_KERNEL_NODE_PARAMS; the first version of it ends before `kernel`.
+// CUDA_KERNEL_NODE_PARAMS; its first version ends before `kernel`.
 struct KernelNode {
   Kernel* function;
   uint32_t grid[3], block[3];
@@ -126,7 +126,7 @@ DRIVER_API int cuGraphNodeGetDependencies(const GraphNode* node, GraphNode** nod
   return cuGraphNodeGetDependencies_v2(node, nodes, nullptr, count);
 }
 
-// CUDA_GRAPH_INSTANTIATE_PARAMS: flags, a stream to upload in, and what went wrong where.
+// CUDA_GRAPH_INSTANTIATE_PARAMS: flags, an upload stream, and the failed node with its error.
 struct InstantiateParameters {
   uint64_t flags;
   void* stream;

@@ -7,7 +7,7 @@
 namespace ptxrewrite::cuda::driver {
 namespace {
 
-// CU_LAUNCH_PARAM_*: where arguments come as one block of bytes.
+// CU_LAUNCH_PARAM_*, for arguments passed as one block of bytes.
 constexpr uintptr_t extra_end = 0, extra_pointer = 1, extra_size = 2;
 
 // CUlaunchAttributeID.
@@ -129,7 +129,7 @@ DRIVER_API int cuOccupancyMaxPotentialClusterSize(int* size, void* function, con
   });
 }
 
-// The block with which most threads are resident; the largest of several.
+// Returns the block size with the most resident threads; the largest on a tie.
 DRIVER_API int cuOccupancyMaxPotentialBlockSize(int* grid, int* block, void* function, size_t (*shared_of)(int),
                                                 size_t shared, int limit) {
   return entry("cuOccupancyMaxPotentialBlockSize", [&](Context& context) {

@@ -1,4 +1,5 @@
-// Launches as they were before CUDA 4: a block's shape, shared memory and arguments are set one by one, then the grid.
+// The launch functions from before CUDA 4: block shape, shared memory and arguments are set one by one, then the grid
+// is launched.
 #include "cuda/driver_api/entry.h"
 
 #include <cstring>

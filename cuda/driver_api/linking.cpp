@@ -15,7 +15,7 @@ enum class InputType : int { cubin = 0, ptx = 1, fat_binary = 2, object = 3, lib
 
 struct Link {
   JitLogs logs;
-  std::string said; // of all calls
+  std::string said; // messages of all calls
   std::vector<std::string> texts;
   std::string image;
 };
@@ -82,7 +82,7 @@ DRIVER_API int cuLinkComplete(Link* link, void** image, size_t* bytes) {
     if (!link) return Code::invalid_handle;
     if (!image || link->texts.empty()) return Code::invalid_value;
     const std::string text = link_ptx(link->texts);
-    // What is wrong with the text is said here, as the driver says it, and not only when the image is loaded.
+    // Errors in the text are reported here, as the driver does, and not only when the image is loaded.
     if (std::string wrong = what_is_wrong_with(text, "linked module"); !wrong.empty())
       return refuse(*link, Code::invalid_ptx, wrong);
     link->image = write_elf_image(text, context.settings().machine->compute_capability);

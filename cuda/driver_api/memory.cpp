@@ -1,4 +1,4 @@
-// Memory: allocation, and what may be asked of a pointer.
+// Memory: allocation, and attributes of pointers.
 #include "cuda/driver_api/entry.h"
 
 #include "support/sizes.h"
@@ -31,8 +31,8 @@ Code pointer_attribute(Context& context, void* data, int attribute, DevicePointe
     if (info.kind == MemoryKind::device) return Code::invalid_value;
     store<DevicePointer>(data, pointer);
     return Code::success;
-  case 7:  // number of the buffer
-  case 11: // where it begins
+  case 7:  // buffer ID
+  case 11: // start address
     store<DevicePointer>(data, info.begin);
     return Code::success;
   case 8: // managed
@@ -105,7 +105,7 @@ DRIVER_API int cuMemFree_v2(DevicePointer address) {
   });
 }
 
-// Pools may be of the host's memory.
+// The driver's pools may have host memory, too.
 DRIVER_API int cuMemFreeAsync(DevicePointer address, void* stream) {
   return entry("cuMemFreeAsync", [&](Context& context) {
     if (const Code code = is_stream_known(context, stream); code != Code::success) return code;
@@ -157,7 +157,8 @@ DRIVER_API int cuPointerGetAttribute(void* data, int attribute, DevicePointer po
 DRIVER_API int cuPointerGetAttributes(unsigned count, const int* attributes, void** data, DevicePointer pointer) {
   return entry("cuPointerGetAttributes", [&](Context& context) {
     for (unsigned i = 0; i < count; ++i)
-      (void)pointer_attribute(context, data[i], attributes[i], pointer); // what is not known stays as it was
+      (void)pointer_attribute(context, data[i], attributes[i], pointer); // an unknown attribute leaves its value
+                                                                         // unchanged
     return Code::success;
   });
 }
@@ -171,7 +172,7 @@ DRIVER_API int cuMemHostGetFlags(unsigned* flags, void* host) {
   });
 }
 
-// Synchronisation of each copy, which copies have anyway.
+// Only sets synchronous copies, which all copies are.
 DRIVER_API int cuPointerSetAttribute(const void*, int, DevicePointer pointer) {
   return entry("cuPointerSetAttribute", [&](Context& context) {
     return context.info_of(pointer).kind == MemoryKind::unknown ? Code::invalid_value : Code::success;

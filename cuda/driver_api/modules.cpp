@@ -1,4 +1,4 @@
-// Modules, libraries, kernels and functions: a kernel is the same handle in all of them.
+// Modules, libraries, kernels and functions. A kernel has the same handle in all of them.
 #include "cuda/context/image.h"
 #include "cuda/driver_api/entry.h"
 #include "cuda/driver_api/jit_logs.h"
@@ -58,7 +58,7 @@ Code list_kernels(void* module, void** kernels, unsigned room) {
 
 Code attribute_of(const Context& context, const Kernel& kernel, int attribute, int& value) {
   switch (attribute) {
-  case 0: // threads of a block
+  case 0: // maximum threads per block
     value = static_cast<int>(kernel.most_threads);
     return Code::success;
   case 1: // static shared memory
@@ -213,7 +213,8 @@ DRIVER_API int cuFuncSetAttribute(void* function, int attribute, int value) {
   return entry("cuFuncSetAttribute", [&](Context& context) {
     constexpr int max_dynamic_shared = 8, count = 16; // CU_FUNC_ATTRIBUTE_MAX of CUDA 13.0
     if (!function) return Code::invalid_handle;
-    // Programs that know newer ones ask whether they are there: for more shared memory, which is asked for by 8, too.
+    // Programs query newer attributes to find out whether they exist, for example for larger shared memory, which
+    // attribute 8 also reports.
     if (attribute < 0 || attribute >= count) return Code::invalid_value;
     if (attribute != max_dynamic_shared) return Code::success;
     return context.allow_dynamic_shared(*static_cast<Kernel*>(function), value);

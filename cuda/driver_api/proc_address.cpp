@@ -7,10 +7,10 @@
 namespace ptxrewrite::cuda::driver {
 namespace {
 
-// Program headers are behind the file header, in its first page.
+// Program headers follow the file header, in its first page.
 constexpr uintptr_t largest_header_offset = 4096;
 
-// The newest version of a function that a program of this CUDA version can mean. Newer signatures came with these
+// Is the function version newer than a program of this CUDA version can expect? The listed signatures came with these
 // versions; all others of cuda.h are older than CUDA 11.
 bool is_too_new(const std::string& name, int cuda_version) {
   struct Since {
@@ -57,7 +57,7 @@ bool is_too_new(const std::string& name, int cuda_version) {
   return false;
 }
 
-// Not the program itself.
+// Is the object a library rather than the program itself?
 bool is_library(const Dl_info& object) {
   return getauxval(AT_PHDR) - reinterpret_cast<uintptr_t>(object.dli_fbase) > largest_header_offset;
 }
@@ -80,8 +80,8 @@ DRIVER_API int cuGetProcAddress(const char* name, void** function, int cuda_vers
   return cuGetProcAddress_v2(name, function, cuda_version, flags, nullptr);
 }
 
-// What NVIDIA's own libraries talk to the driver with. It is not public. A program that has the static runtime in
-// itself ends there; a library often has one that nobody calls.
+// Private interface of NVIDIA's own libraries to the driver, undocumented. A program that is linked with the static
+// runtime fails here; a library may have the static runtime without using it.
 DRIVER_API int cuGetExportTable(const void** table, const void*) {
   if (table) *table = nullptr;
   if (Dl_info caller; dladdr(__builtin_return_address(0), &caller) && is_library(caller))

@@ -38,7 +38,7 @@ DRIVER_API int cuStreamBeginCapture_v2(void* stream, int) {
 DRIVER_API int cuStreamGetCaptureInfo_v3(void* stream, int* status, unsigned long long* id, GraphHandle** graph,
                                          GraphNode* const** dependencies, const void** edges, size_t* count) {
   return entry("cuStreamGetCaptureInfo", [&](Context& context) {
-    if (edges) *edges = nullptr; // plain ones
+    if (edges) *edges = nullptr; // edges without data
     return capture_info(context, stream, status, id, graph, dependencies, count);
   });
 }

@@ -1,4 +1,4 @@
-// Every entry point of cuda.h exists: what is not defined elsewhere is defined here, weakly, and fails.
+// Weak definitions of all entry points of cuda.h that are not implemented elsewhere; they fail.
 #include "cuda/driver_api/entry.h"
 
 #include <string_view>

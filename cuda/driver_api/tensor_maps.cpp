@@ -1,4 +1,4 @@
-// cuTensorMapEncode*: the maps that tensor copies of kernels go by.
+// cuTensorMapEncode*: tensor maps for the tensor copies of kernels.
 #include "cuda/context/tensor_maps.h"
 #include "cuda/driver_api/entry.h"
 

@@ -7,14 +7,14 @@
 namespace ptxrewrite::cuda::driver {
 namespace {
 
-// CUmemLocationType, as far as memory is told apart by it.
+// CUmemLocationType: the values that are distinguished.
 constexpr int location_device = 1, location_managed_type = 2;
 
 struct Location {
   int type, id;
 };
 
-// CUmemAllocationProp, CUmemPoolProps: what comes behind is advice.
+// CUmemAllocationProp, CUmemPoolProps: the members that follow are only hints.
 struct Properties {
   int type, handle_types;
   Location location;
@@ -27,13 +27,13 @@ struct AccessDescription {
   int flags;
 };
 
-// Attributes of a pool (CUmemPool_attribute): three switches of four bytes, then sizes.
+// Attributes of a pool (CUmemPool_attribute): three four-byte switches, then sizes.
 constexpr int last_switch = 3, release_threshold = 4, reserved_now = 5, reserved_most = 6, used_now = 7, used_most = 8;
 
 struct Pool {
   Properties properties{1, 0, {location_device, 0}, nullptr, {}};
   std::map<int, uint64_t> settings = {{1, 1}, {2, 1}, {3, 1}, {release_threshold, 0}};
-  std::map<uint64_t, uint64_t> allocated; // address, bytes: some may have been freed since
+  std::map<uint64_t, uint64_t> allocated; // address -> bytes; some may have been freed
   uint64_t most = 0;
 };
 
@@ -95,7 +95,7 @@ Code set_pool_attribute(Context& context, Pool& pool, int attribute, const void*
   uint64_t number = 0;
   std::memcpy(&number, value, attribute <= last_switch ? sizeof(int) : sizeof number);
   if (attribute == reserved_most || attribute == used_most)
-    pool.most = std::max(number, bytes_in(context, pool)); // zero starts anew
+    pool.most = std::max(number, bytes_in(context, pool)); // writing zero resets the maximum
   else
     pool.settings[attribute] = number;
   return Code::success;
@@ -147,7 +147,7 @@ DRIVER_API int cuMemSetAccess(DevicePointer address, size_t bytes, const AccessD
     for (size_t i = 0; given && i < count; ++i)
       if (given[i].location.type == location_device)
         return given[i].location.id == 0 ? set_access(context, address, bytes, given[i].flags) : Code::invalid_device;
-    return given && count ? Code::success : Code::invalid_value; // the host has it anyway
+    return given && count ? Code::success : Code::invalid_value; // the host has access anyway
   });
 }
 
@@ -230,7 +230,7 @@ DRIVER_API int cuMemPoolSetAttribute(Pool* pool, int attribute, const void* valu
   });
 }
 
-// Memory that is freed goes back at once: there is nothing to be trimmed.
+// Freed memory is returned immediately, so there is nothing to trim.
 DRIVER_API int cuMemPoolTrimTo(Pool* pool, size_t) {
   return entry("cuMemPoolTrimTo", [&](Context&) { return pool ? Code::success : Code::invalid_value; });
 }
