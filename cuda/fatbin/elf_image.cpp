@@ -12,7 +12,7 @@ namespace ptxrewrite::cuda {
 namespace {
 
 constexpr uint16_t machine_cuda = 190;
-// Of e_ident. From this ABI version on the architecture is in the second byte of e_flags, before in the first.
+// In e_ident. From this ABI version on, the architecture is in the second byte of e_flags, before that in the first.
 constexpr uint8_t os_abi_cuda = 0x41;
 constexpr uint8_t abi_version = 8;
 constexpr std::string_view ptx_section = ".nv_debug_ptx_txt";
@@ -47,7 +47,7 @@ Result<std::vector<Elf64_Shdr>> sections_of(std::span<const std::byte> bytes, co
   return sections;
 }
 
-// Empty where the file does not have these bytes.
+// Returns an empty span if the file does not contain the section.
 std::span<const std::byte> contents(std::span<const std::byte> bytes, const Elf64_Shdr& section) {
   if (section.sh_type == SHT_NOBITS || section.sh_offset > bytes.size() ||
       section.sh_size > bytes.size() - section.sh_offset)
@@ -61,14 +61,14 @@ std::string_view text_at(std::span<const std::byte> strings, uint64_t offset) {
   return {begin, strnlen(begin, strings.size() - offset)};
 }
 
-// Lines end with zero bytes there, and comments are left out; as many lines as the source had are kept.
+// The section has zero bytes as line ends and no comments, but as many lines as the source.
 std::string lines_of(std::span<const std::byte> section) {
   std::string text(reinterpret_cast<const char*>(section.data()), section.size());
   std::ranges::replace(text, '\0', '\n');
   return text;
 }
 
-// The end of `bytes` at `offset`, both as a header says them; nothing beyond what an image may be.
+// Returns offset + bytes, as stated in a header; nothing if it exceeds the limit for an image.
 std::optional<uint64_t> end_of(uint64_t offset, uint64_t bytes) {
   constexpr uint64_t most = uint64_t(1) << 31;
   return offset <= most && bytes <= most - offset ? std::optional(offset + bytes) : std::nullopt;
@@ -84,7 +84,7 @@ Result<std::span<const std::byte>> elf_image_at(const std::byte* begin) {
   if (!begin) return Error{"no cubin: a null pointer", {}};
   Result<Elf64_Ehdr> header = header_of({begin, sizeof(Elf64_Ehdr)});
   if (!header) return header.error();
-  // Tables and contents may come in any order.
+  // Tables and contents may be in any order.
   const Error too_large{"a cubin whose headers describe more than 2 GiB", {}};
   const auto sections_end = end_of(header->e_shoff, uint64_t(header->e_shnum) * header->e_shentsize);
   const auto segments_end = end_of(header->e_phoff, uint64_t(header->e_phnum) * header->e_phentsize);
@@ -121,7 +121,7 @@ Result<ElfImage> read_elf_image(std::span<const std::byte> bytes) {
 }
 
 std::string write_elf_image(std::string_view ptx, uint32_t architecture) {
-  // A string table: nothing, the table's own name, the section's.
+  // A string table: the empty name, its own name, the section's name.
   std::string names(1, '\0');
   const auto name = [&](std::string_view text) {
     const auto at = static_cast<uint32_t>(names.size());

@@ -28,7 +28,7 @@ FatEntryKind kind_of(uint16_t number) {
   return FatEntryKind::other;
 }
 
-// The entry at the beginning of `bytes`; `taken`: where the next one starts.
+// Reads the entry at the beginning of `bytes`; `taken`: offset of the next one.
 Result<FatEntry> read_entry(std::span<const std::byte> bytes, size_t& taken) {
   if (bytes.size() < smallest_entry_header)
     return Error{fmt::format("fat binary: {} bytes are left, too few for the head of an entry", bytes.size()), {}};
@@ -94,7 +94,7 @@ Result<std::string> contents_of(const FatEntry& entry) {
 Result<std::string> ptx_of(const FatEntry& entry) {
   Result<std::string> text = contents_of(entry);
   if (!text) return text;
-  // nvcc ends the text with zero bytes.
+  // nvcc pads the text with zero bytes.
   while (!text->empty() && text->back() == '\0')
     text->pop_back();
   return text;

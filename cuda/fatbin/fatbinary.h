@@ -1,10 +1,10 @@
-// Fat binaries: what nvcc puts into programs, PTX and machine code for several architectures behind one header.
+// Fat binaries, which nvcc embeds in programs: PTX and machine code for several architectures after one header.
 //
 //   header   u32 magic 0xba55ed50, u16 version, u16 header bytes, u64 bytes of the entries
 //   entry    u16 kind (1 PTX, 2 machine code), u16 version, u32 header bytes, u64 payload bytes,
 //            at +16 u32 packed bytes, at +28 u32 architecture, at +40 u64 flags, at +56 u64 unpacked bytes
 //
-// Programs hand over a wrapper: u32 magic 0x466243b1, u32 version, pointer to the header, pointer to something else.
+// Programs pass a wrapper: u32 magic 0x466243b1, u32 version, pointer to the header, pointer to something else.
 #pragma once
 
 #include "support/result.h"
@@ -19,7 +19,7 @@ namespace ptxrewrite::cuda {
 
 inline constexpr uint32_t fat_wrapper_magic = 0x466243b1;
 inline constexpr uint32_t fat_header_magic = 0xba55ed50;
-// An entry that claims to unpack to more is taken for damaged.
+// An entry that claims to unpack to more bytes is considered damaged.
 inline constexpr uint64_t largest_unpacked_entry = uint64_t(1) << 31;
 
 enum class FatEntryKind : uint8_t { ptx, machine_code, other };
@@ -30,25 +30,25 @@ struct FatEntry {
   uint32_t architecture = 0; // 90 for sm_90
   FatPacking packing = FatPacking::none;
   uint64_t unpacked_bytes = 0;
-  std::span<const std::byte> payload; // packed; lies in the bytes that were read
+  std::span<const std::byte> payload; // packed; refers to the bytes that were read
 };
 
 struct FatWrapper {
   uint32_t magic;
   uint32_t version;
   const std::byte* header;
-  const void* other; // version 2: a list of the fat binaries that were linked, ended by a null pointer
+  const void* other; // version 2: a list of the linked fat binaries, terminated by a null pointer
 };
 
-// Bytes of a fat binary in memory, by its own header. Error: no fat binary.
+// The bytes of a fat binary in memory, sized by its own header. Fails if it is not a fat binary.
 Result<std::span<const std::byte>> fat_binary_at(const std::byte* header);
-// Error: bytes that are no fat binary, or one that ends too early.
+// Fails if the bytes are not a fat binary, or are truncated.
 Result<std::vector<FatEntry>> read_fat_binary(std::span<const std::byte> bytes);
-// An entry's payload, unpacked. Error: damaged bytes, or more than largest_unpacked_entry.
+// Returns an entry's unpacked payload. Fails for damaged bytes, or for more than largest_unpacked_entry.
 Result<std::string> contents_of(const FatEntry& entry);
-// The text of a PTX entry. Error: as above.
+// Returns the text of a PTX entry. Fails like contents_of.
 Result<std::string> ptx_of(const FatEntry& entry);
-// The newest PTX that a GPU of this compute capability can run; nullptr if there is none.
+// Returns the newest PTX that a GPU of this compute capability can run; nullptr if there is none.
 const FatEntry* best_ptx(std::span<const FatEntry> entries, uint32_t compute_capability);
 
 } // namespace ptxrewrite::cuda

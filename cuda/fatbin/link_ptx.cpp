@@ -9,7 +9,7 @@
 namespace ptxrewrite::cuda {
 namespace {
 
-// A directive that a linked module has once, at its head.
+// A directive that a linked module has only once, in its header.
 struct HeadLine {
   std::string_view directive;
   std::string_view line;
@@ -17,7 +17,7 @@ struct HeadLine {
 
 constexpr std::string_view head_directives[] = {".version", ".target", ".address_size"};
 
-// Empty: another line.
+// Returns the header directive at the start of the line; empty for other lines.
 std::string_view head_directive(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
   for (std::string_view directive : head_directives)
@@ -25,7 +25,7 @@ std::string_view head_directive(std::string_view line) {
   return {};
 }
 
-// The numbers of a line, to compare by: ".version 8.10" is newer than ".version 8.2".
+// The numbers in a line, for comparing versions: ".version 8.10" is newer than ".version 8.2".
 std::vector<uint64_t> numbers_in(std::string_view line) {
   std::vector<uint64_t> numbers;
   const char* end = line.data() + line.size();

@@ -1,4 +1,4 @@
-// Linking PTX as text.
+// Links PTX modules as text.
 #pragma once
 
 #include <span>
@@ -6,8 +6,8 @@
 
 namespace ptxrewrite::cuda {
 
-// One module of several: texts behind one another under one header, with the newest .version and .target of all. Names
-// that two of them define are found when it is read.
+// Concatenates the texts of several modules under one header, with the newest .version and .target. Duplicate
+// definitions are detected when the result is parsed.
 std::string link_ptx(std::span<const std::string> texts);
 
 } // namespace ptxrewrite::cuda

@@ -32,7 +32,7 @@ Result<std::string> unpack_zstd(std::span<const std::byte> packed, uint64_t byte
 } // namespace
 
 Result<std::string> unpack(FatPacking packing, std::span<const std::byte> packed, uint64_t bytes) {
-  // No byte stands for more than some hundred others for long: a small entry that claims to be huge is damaged.
+  // The formats expand data by at most a few hundred times on average: a small entry that claims to be huge is damaged.
   if (packing != FatPacking::none && bytes / 4096 > packed.size()) return damaged("packed text", packed.size(), bytes);
   switch (packing) {
   case FatPacking::none:

@@ -1,11 +1,11 @@
-// Packed bytes of fat binaries: LZ4 blocks and zstd frames.
+// Decompresses the payloads of fat binaries: LZ4 blocks and zstd frames.
 #pragma once
 
 #include "cuda/fatbin/fatbinary.h"
 
 namespace ptxrewrite::cuda {
 
-// Error: bytes that do not unpack to `bytes` bytes, or a way of packing that this build does not know.
+// Fails if the data does not decompress to `bytes` bytes, or if this build does not support the format.
 Result<std::string> unpack(FatPacking packing, std::span<const std::byte> packed, uint64_t bytes);
 
 } // namespace ptxrewrite::cuda
