@@ -1,5 +1,5 @@
-// The entry points that the interposed driver carries out itself: modules, their kernels, and launches. Everything else
-// goes through forward.cpp.
+// The entry points that the interposed driver implements: modules, their kernels, and launches. All others are
+// forwarded by forward.cpp.
 #include "cuda/context/image.h"
 #include "cuda/context/log.h"
 #include "cuda/interpose/programs.h"
@@ -17,7 +17,7 @@ namespace {
 
 // CUlaunchAttributeID.
 constexpr int cooperative_attribute = 2, cluster_attribute = 4;
-// cuGetProcAddress: functions for a default stream of each thread.
+// cuGetProcAddress: return functions for per-thread default streams.
 constexpr uint64_t per_thread_default_stream = 2;
 constexpr uint32_t launch_attribute_bytes = 72;
 
@@ -26,11 +26,11 @@ struct LaunchConfiguration {
   uint32_t grid[3], block[3];
   uint32_t dynamic_shared;
   void* stream;
-  const std::byte* attributes; // of launch_attribute_bytes each, the identifier first
+  const std::byte* attributes; // launch_attribute_bytes each, beginning with the identifier
   uint32_t attribute_count;
 };
 
-// A file that a program loads as a module; no data where it cannot be read, which the driver will say.
+// A file that a program loads as a module; has no data if the file cannot be read, which the driver then reports.
 class FileImage {
 public:
   explicit FileImage(const char* path) {
@@ -50,8 +50,8 @@ LaunchConfiguration with_shape(LaunchConfiguration configuration, const LaunchSh
   return configuration;
 }
 
-// Carries out a launch: `start(function, shape, arguments, extra)` hands it to the driver. No exception of ours crosses
-// into a C program.
+// Executes a launch: `start(function, shape, arguments, extra)` passes it to the driver. C++ exceptions must not reach
+// a C program.
 template <class Start>
 int launch(void* function, const LaunchShape& shape, void** arguments, void** extra, const Start& start) {
   Programs& programs = Programs::get();
@@ -260,14 +260,14 @@ namespace {
 struct InterposedEntry {
   std::string_view name;
   void* function;
-  void* for_own_default_stream; // nullptr: the same
+  void* for_own_default_stream; // for per-thread default streams; nullptr: the same function
 };
 
 #define PTXREWRITE_SAME(NAME)                                                                                          \
   { #NAME, reinterpret_cast < void*>(&NAME), nullptr }
 #define PTXREWRITE_TWO(NAME)                                                                                           \
   { #NAME, reinterpret_cast < void*>(&NAME), reinterpret_cast < void*>(&NAME##_ptsz) }
-// nullptr: the driver's own is right.
+// Returns nullptr if the driver's own function is to be used.
 void* interposed_entry(std::string_view name, bool own_default_stream) {
   static const InterposedEntry rows[] = {PTXREWRITE_SAME(cuModuleLoad),
                                          PTXREWRITE_SAME(cuModuleLoadData),
@@ -299,7 +299,7 @@ void* interposed_entry(std::string_view name, bool own_default_stream) {
 INTERPOSED int cuGetProcAddress_v2(const char* name, void** function, int version, uint64_t flags, int* result) {
   const int status = RealDriver::get().get_proc_address(name, function, version, flags, result);
   if (status != success || !name || !function || !*function) return status;
-  if (std::string_view(name) == "cuGetProcAddress") // its second version came with CUDA 12
+  if (std::string_view(name) == "cuGetProcAddress") // its second version was introduced by CUDA 12
     *function =
         version < 12000 ? reinterpret_cast<void*>(&cuGetProcAddress) : reinterpret_cast<void*>(&cuGetProcAddress_v2);
   if (void* const ours = interposed_entry(name, (flags & per_thread_default_stream) != 0)) *function = ours;

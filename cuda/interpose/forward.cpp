@@ -1,6 +1,6 @@
-// Every entry point of cuda.h that calls.cpp does not define goes to the real driver, whatever its parameters are: a
-// jump through a slot, which is filled when the library is loaded. The names are weak, so that calls.cpp takes their
-// places.
+// Forwards every entry point of cuda.h that calls.cpp does not define to the real driver, regardless of its parameters,
+// by a jump through a slot that is filled when the library is loaded. The symbols are weak, so that definitions in
+// calls.cpp replace them.
 #include "cuda/interpose/real_driver.h"
 
 #if defined(__x86_64__)

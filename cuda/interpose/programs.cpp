@@ -13,7 +13,7 @@ namespace {
 
 // CU_DEVICE_ATTRIBUTE_*.
 constexpr int multiprocessors = 16, capability_major = 75, capability_minor = 76;
-// CU_LAUNCH_PARAM_*: where arguments come as one block of bytes.
+// CU_LAUNCH_PARAM_*, for arguments passed as one block of bytes.
 constexpr uintptr_t extra_end = 0, extra_pointer = 1, extra_size = 2;
 
 int device_attribute(int attribute) {
@@ -31,7 +31,7 @@ Rewriter& rewriter() {
   return set;
 }
 
-// The original's parameters as one block; nothing if the launch does not bring them, which the driver will say.
+// The original's parameters as one block; nothing if the launch does not provide them, which the driver then reports.
 std::optional<std::vector<std::byte>> packed(const launch::Signature& signature, void** arguments, void** extra) {
   std::vector<std::byte> bytes(signature.bytes);
   if (arguments) {
@@ -58,7 +58,7 @@ void set_driver_attribute(const Program& program, void* function, int attribute,
     driver.set_function_attribute(function, attribute, value);
 }
 
-// Why the launch cannot be as the variant wants it; "" if it can.
+// Why the variant's launch is not possible; "" if it is.
 std::string objection_to(const LaunchShape& shape, const launch::VariantChoice& choice) {
   if (shape.keeps_shape && (choice.grid != launch::GridMode::same || choice.block != shape.block))
     return "a cooperative or cluster launch keeps its shape";
@@ -67,7 +67,7 @@ std::string objection_to(const LaunchShape& shape, const launch::VariantChoice& 
   return {};
 }
 
-// Of the whole device.
+// Number of resident blocks on the whole device.
 uint64_t resident_blocks(void* function, const launch::Dim3& block, uint32_t dynamic_shared) {
   int blocks = 0;
   RealDriver::get().resident_blocks(&blocks, function, static_cast<int>(block.count()), dynamic_shared);
@@ -204,7 +204,7 @@ void Programs::set_attribute(void* function, int attribute, int value) {
     if (variant.function) set_driver_attribute(*kernel->program, variant.function, attribute, value);
 }
 
-// The driver's handle of a variant, with the attributes of the original. The kernel is locked.
+// The driver's handle of a variant, with the original's attributes. The kernel must be locked.
 std::optional<KernelVariant> Programs::variant_of(InterposedKernel& kernel, const ir::Function& entry) {
   const Program& program = *kernel.program;
   const std::string name(program.code.module->text(entry.name));
@@ -253,7 +253,7 @@ std::shared_ptr<const VariantLaunch> Programs::variant_for(InterposedKernel& ker
                                                            void** arguments, void** extra) {
   std::optional<std::vector<std::byte>> parameters = packed(kernel.signature, arguments, extra);
   if (!parameters) return count(kernel, false, "its arguments are incomplete"), nullptr;
-  // What a graph repeats may get other arguments later.
+  // A launch recorded in a graph may later be repeated with other arguments.
   int capturing = 0;
   if (shape.stream && RealDriver::get().stream_is_capturing(shape.stream, &capturing) == success && capturing)
     return count(kernel, false, "a stream that is captured gets the original"), nullptr;

@@ -1,8 +1,8 @@
-// Modules of a program on a GPU that were rewritten when they were loaded, and what a launch of their kernels runs: a
-// variant whose launch predicate holds for the launch's arguments, block and grid, else the original.
+// Modules of a program on a GPU that were rewritten when they were loaded, and the code that a launch of their kernels
+// runs: a variant whose launch predicate holds for the launch's arguments, block and grid, otherwise the original.
 //
-// A rewritten module takes the place of the program's own in the driver, so that both codes of a kernel share the
-// module's variables. Handles that the program sees are the driver's.
+// A rewritten module replaces the program's own in the driver, so that the original and the variants of a kernel share
+// the module's variables. The program's handles are those of the driver.
 #pragma once
 
 #include "cuda/interpose/rewriter.h"
@@ -33,34 +33,34 @@ struct LaunchShape {
   launch::Dim3 grid, block;
   uint32_t dynamic_shared = 0; // bytes
   void* stream = nullptr;
-  bool keeps_shape = false; // cooperative launches and clusters: only variants of the same grid and block
+  bool keeps_shape = false; // cooperative launches and clusters: only variants with the same grid and block
 };
 
-// A launch as a variant wants it.
+// The parameters of a variant's launch.
 struct VariantLaunch {
   std::string entry;
-  void* function = nullptr; // CUfunction, of a library CUkernel
-  LaunchShape shape;        // but for the stream
+  void* function = nullptr; // CUfunction, for libraries CUkernel
+  LaunchShape shape;        // except for the stream
   std::vector<std::byte> parameters;
-  mutable std::vector<void*> arguments; // into parameters; the driver reads them
+  mutable std::vector<void*> arguments; // pointers into `parameters`, read by the driver
 };
 
 struct KernelVariant {
-  void* function = nullptr; // of the driver; nullptr: it has none of that name
+  void* function = nullptr; // the driver's handle; nullptr if it has no function with that name
   launch::Signature signature;
 };
 
-// What was chosen for one set of arguments, grid and block: programs repeat their launches.
+// A cached choice for one set of arguments, grid and block, because programs repeat launches.
 struct RememberedChoice {
   std::vector<std::byte> parameters; // of the original
   launch::Dim3 grid, block;
   uint32_t dynamic_shared = 0;
   bool keeps_shape = false;
-  std::string reason;                          // why the original runs
-  std::shared_ptr<const VariantLaunch> launch; // nullptr: it does
+  std::string reason;                          // why the original is launched
+  std::shared_ptr<const VariantLaunch> launch; // nullptr: the original is launched
 };
 
-// A launch between two events.
+// A launch between two timing events.
 struct TimedLaunch {
   Tuning* tuning = nullptr;
   Tuning::Code code = Tuning::Code::original;
@@ -74,15 +74,15 @@ struct InterposedKernel {
   launch::Signature signature;
   bool has_variants = false;
 
-  std::mutex mutex; // of what follows
+  std::mutex mutex; // guards the following members
   std::map<std::string, KernelVariant> variants;
-  std::map<int, int> attributes; // that the program has set
+  std::map<int, int> attributes; // set by the program
   std::array<RememberedChoice, 4> remembered;
   size_t next_remembered = 0;
   uint64_t rewritten = 0, original = 0;
-  std::map<std::string, uint64_t, std::less<>> reasons; // why the original ran, and how often
+  std::map<std::string, uint64_t, std::less<>> reasons; // why originals were launched, and how often
   std::map<std::string, Tuning> tunings;                // by variant, grid, block and shared memory
-  std::vector<TimedLaunch> timed;                       // whose events have not come yet
+  std::vector<TimedLaunch> timed;                       // launches whose events are pending
 };
 
 struct Program {
@@ -100,27 +100,27 @@ public:
 
   const GpuSettings& settings() const { return settings_; }
   // Loads a rewritten module in place of `image`. `start` passes an image (PTX text, fat binary, cubin) to the driver,
-  // which stores the new module's handle in `*handle`. Loads `image` itself where the passes change nothing or the
-  // driver rejects the rewritten text. Returns the driver's result code.
+  // which stores the new module's handle in `*handle`. Loads `image` itself if the passes change nothing or the driver
+  // rejects the rewritten text. Returns the driver's result code.
   int load(const void* image, void** handle, bool is_library, const std::function<int(const void*)>& start);
   void forget(void* handle);
-  // The driver's handle of a kernel of such a module; nothing happens for others.
+  // Records the driver's handle of a kernel; ignored for modules that were not rewritten.
   void found_kernel(void* module, const char* name, void* function);
-  // Another handle of the same kernel.
+  // Records another handle of the same kernel.
   void alias(void* function, void* other);
-  // The handle of a library's module.
+  // Records the handle of a library's module.
   void alias_program(void* library, void* module);
-  // nullptr: launched as it is.
+  // Returns nullptr for a kernel that is launched unchanged.
   InterposedKernel* find_kernel(void* function);
   void set_attribute(void* function, int attribute, int value);
 
-  // What runs in place of the launch, on its stream; nullptr: the original does, and is counted. `arguments`, `extra`:
-  // as cuLaunchKernel has them.
+  // Returns the launch to execute instead, on the same stream; nullptr if the original is launched, which is then
+  // counted. `arguments`, `extra`: as for cuLaunchKernel.
   std::shared_ptr<const VariantLaunch> variant_for(InterposedKernel& kernel, const LaunchShape& shape, void** arguments,
                                                    void** extra);
-  // A launch that took place.
+  // Counts a launch that was executed.
   void count(InterposedKernel& kernel, bool is_rewritten, std::string_view reason);
-  // Every module that was rewritten, the unloaded ones too.
+  // Every module that was rewritten, including unloaded ones.
   std::vector<const Program*> all();
 
 private:
@@ -131,12 +131,12 @@ private:
 
   GpuSettings settings_;
   std::shared_mutex mutex_;
-  std::vector<std::unique_ptr<Program>> all_; // in the order of loading, the unloaded ones too
+  std::vector<std::unique_ptr<Program>> all_; // in load order, including unloaded ones
   std::unordered_map<void*, Program*> programs_;
   std::unordered_map<void*, InterposedKernel*> kernels_;
 };
 
-// The device of the calling thread's context, else the first one.
+// The device of the calling thread's context, or the first one.
 int current_device();
 
 } // namespace ptxrewrite::cuda::interpose

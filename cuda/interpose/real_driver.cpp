@@ -8,7 +8,7 @@
 namespace ptxrewrite::cuda::interpose {
 namespace {
 
-// In place of entry points; they are called with any parameters.
+// Replaces missing entry points; may be called with any parameters.
 int no_driver() {
   return error_no_device;
 }
@@ -19,7 +19,7 @@ int lacking() {
 RealDriver* open() {
   auto* driver = new RealDriver;
   const char* path = std::getenv("PTXREWRITE_LIBCUDA");
-  // RTLD_DEEPBIND: what the driver calls by CUDA's names is its own, not ours.
+  // RTLD_DEEPBIND: CUDA functions that the driver calls resolve to its own, not to the interposed ones.
   if (path && *path) driver->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
   if (!driver->handle)
     log_once(LogLevel::error, path && *path ? fmt::format("the CUDA driver cannot be opened: {}", dlerror())
@@ -34,7 +34,7 @@ RealDriver* open() {
 } // namespace
 
 RealDriver& RealDriver::get() {
-  static RealDriver* const driver = open(); // never closed: programs call until they end
+  static RealDriver* const driver = open(); // never closed, because programs call until they exit
   return *driver;
 }
 

@@ -1,10 +1,11 @@
-// The driver below the interposed one: opened by its path, so that the name that programs ask for stays ours.
+// The real driver below the interposed one: loaded by its path, because the usual name refers to the interposed
+// library.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-// What the interposed driver itself calls: member, entry point, parameters. Handles are void *.
+// The entry points that the interposed driver itself calls: member, entry point, parameters. Handles are void *.
 #define PTXREWRITE_REAL_ENTRY_POINTS(ROW)                                                                              \
   ROW(get_proc_address, cuGetProcAddress_v2, (const char*, void**, int, uint64_t, int*))                               \
   ROW(context_device, cuCtxGetDevice, (int*))                                                                          \
@@ -48,10 +49,10 @@ constexpr int error_no_device = 100;     // CUDA_ERROR_NO_DEVICE
 constexpr int error_not_supported = 801; // CUDA_ERROR_NOT_SUPPORTED
 
 struct RealDriver {
-  // Opened at the first call; PTXREWRITE_LIBCUDA names it. Where it cannot be opened, `handle` is null and every entry
-  // point fails with error_no_device.
+  // Loaded by the first call; PTXREWRITE_LIBCUDA has its path. If loading fails, `handle` is null and every entry point
+  // fails with error_no_device.
   static RealDriver& get();
-  // What the driver lacks is a function that fails with error_not_supported.
+  // Returns a function that fails with error_not_supported if the driver lacks the symbol.
   void* symbol_or_refusal(const char* name) const;
 
   void* handle = nullptr;

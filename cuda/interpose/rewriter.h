@@ -1,4 +1,5 @@
-// What rewrites the modules of a program on a GPU. evaluate/interpose has it and sets it when the library is loaded.
+// The function that rewrites the modules of a program on a GPU. evaluate/interpose implements it and registers it when
+// the library is loaded.
 #pragma once
 
 #include "ir/core/module.h"
@@ -12,16 +13,16 @@
 namespace ptxrewrite::cuda::interpose {
 
 struct RewrittenProgram {
-  std::unique_ptr<ir::Module> module; // the original's kernels and their variants; nullptr: the passes change nothing
-  std::string text;                   // of the module
-  std::set<std::string> changed;      // kernels that are rewritten for all launches
+  std::unique_ptr<ir::Module> module; // the original's kernels and their variants; nullptr if the passes change nothing
+  std::string text;                   // of `module`
+  std::set<std::string> changed;      // kernels that were rewritten for all launches
 };
 
-// `passes`: a pipeline as `opt -p` takes it. Errors: text that cannot be read, passes that fail.
+// `passes`: a pipeline as for `opt -p`. Fails if the text cannot be parsed or a pass fails.
 using Rewriter = Result<RewrittenProgram> (*)(const std::string& ptx, const std::string& label,
                                               const std::string& passes);
 void set_rewriter(Rewriter rewriter);
-// Error where none is set.
+// Fails if no rewriter is set.
 Result<RewrittenProgram> rewrite_program(const std::string& ptx, const std::string& label, const std::string& passes);
 
 } // namespace ptxrewrite::cuda::interpose

@@ -1,4 +1,4 @@
-// What `ptxrewrite exec --device cuda` asks of the interposed driver, by way of the program's environment.
+// Settings that `ptxrewrite exec --device cuda` passes to the interposed driver in the program's environment.
 #pragma once
 
 #include "cuda/context/settings.h"
@@ -9,15 +9,15 @@
 namespace ptxrewrite::cuda::interpose {
 
 struct GpuSettings {
-  std::string passes; // a pipeline; "": nothing is rewritten
-  std::string report; // file of the report as JSON; "": none
+  std::string passes; // a pipeline; "": modules are not rewritten
+  std::string report; // path of the JSON report; "" if none
   bool autotune = false;
   LogLevel log_level = LogLevel::warn;
 };
 
-// NAME=VALUE, what gpu_settings_from_environment reads.
+// The settings as NAME=VALUE, for gpu_settings_from_environment.
 std::vector<std::string> environment_of(const GpuSettings& settings);
-// With PTXREWRITE_DISABLE=1 nothing is rewritten.
+// With PTXREWRITE_DISABLE=1, modules are not rewritten.
 GpuSettings gpu_settings_from_environment();
 
 } // namespace ptxrewrite::cuda::interpose

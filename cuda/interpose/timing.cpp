@@ -5,7 +5,7 @@
 namespace ptxrewrite::cuda::interpose {
 namespace {
 
-// Adds the launches that have ended to their tunings. The kernel is locked.
+// Adds the finished launches to their tunings. The kernel must be locked.
 void collect(InterposedKernel& kernel) {
   const RealDriver& driver = RealDriver::get();
   std::erase_if(kernel.timed, [&](TimedLaunch& launch) {

@@ -1,4 +1,4 @@
-// One launch under autotuning: which code runs, and the events around it.
+// One launch under autotuning: chooses the code to run, and times it by events.
 #pragma once
 
 #include "cuda/interpose/programs.h"
@@ -9,13 +9,13 @@ namespace ptxrewrite::cuda::interpose {
 
 class LaunchTimer {
 public:
-  // Without autotuning the variant runs, and nothing is timed.
+  // Without autotuning, the variant is run without timing.
   LaunchTimer(Programs& programs, InterposedKernel& kernel, const VariantLaunch& variant, const LaunchShape& shape);
 
   bool runs_original() const { return code_ == Tuning::Code::original; }
-  // Why it does.
+  // Why the original is run.
   std::string reason() const;
-  // Behind the launch, with what the driver said of it.
+  // Called after the launch with the driver's result code.
   void finish(int status);
 
 private:
@@ -23,7 +23,7 @@ private:
 
   InterposedKernel& kernel_;
   void* stream_;
-  Tuning* tuning_ = nullptr; // nullptr: nothing to find out
+  Tuning* tuning_ = nullptr; // nullptr: nothing to measure
   bool is_timed_ = false;
   Tuning::Code code_ = Tuning::Code::rewritten;
   void *begin_ = nullptr, *end_ = nullptr; // events

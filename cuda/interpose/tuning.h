@@ -1,5 +1,5 @@
-// Which of two codes for the same launch is the faster one, found in the program's own launches (`exec --autotune`):
-// they take turns until each has been timed often enough, then the one with the smaller median stays.
+// Finds the faster of two codes for the same launch during the program's own launches (`exec --autotune`): they
+// alternate until each has been timed often enough, then the one with the smaller median is kept.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,18 @@ class Tuning {
 public:
   enum class Code : uint8_t { original, rewritten };
 
-  // Timed launches of each code before it is decided. The first of each is left out: it may compile or load.
+  // Timed launches of each code before the decision. The first of each is ignored, because it may include compiling or
+  // loading.
   static constexpr size_t samples = 7;
-  // The rewritten code has to be faster by this share, as medians differ by chance.
+  // The rewritten code must be faster by this fraction, because medians fluctuate.
   static constexpr double margin = 0.01;
 
-  // What the next launch runs; it is to be timed as long as nothing is decided.
+  // The code for the next launch, which must be timed until the decision is made.
   Code next();
   bool is_decided() const { return decided_; }
-  // Once decided.
+  // Valid after the decision.
   Code best() const { return best_; }
-  // Milliseconds of a launch that ran `code`.
+  // Adds the milliseconds of a launch that ran `code`.
   void add(Code code, double milliseconds);
   // Medians in milliseconds; 0 without samples.
   double median(Code code) const;
