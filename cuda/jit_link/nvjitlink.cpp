@@ -1,5 +1,5 @@
-// libnvJitLink for programs under `ptxrewrite exec`: what it links is a cubin that carries PTX. PTX is linked as text;
-// LTO-IR is compiled by NVIDIA's own library, told to write PTX.
+// libnvJitLink for programs under `ptxrewrite exec`: its output is a cubin that carries PTX. PTX is linked as text;
+// LTO-IR is compiled to PTX by NVIDIA's own library.
 #include "cuda/fatbin/elf_image.h"
 #include "cuda/fatbin/link_ptx.h"
 #include "cuda/jit_link/real_library.h"
@@ -38,7 +38,7 @@ struct Link {
   bool is_lto = false;
   std::vector<std::string> options;
   std::vector<std::string> texts;
-  void* real = nullptr; // a link of NVIDIA's, for LTO-IR
+  void* real = nullptr; // a link of NVIDIA's library, for LTO-IR
   std::string ptx, image, errors, info;
 };
 
@@ -185,7 +185,7 @@ JIT_LINK_API int nvJitLinkGetLinkedPtx(Link* link, char* text) {
   return link ? copy_out(text, link->ptx, link->ptx.size() + 1) : null_input;
 }
 
-// LTO-IR as a result is not for a loader.
+// Only PTX and cubins can be loaded, so LTO-IR is not available as a result.
 JIT_LINK_API int nvJitLinkGetLinkedLTOIRSize(Link* link, size_t* bytes) {
   return link ? (store<size_t>(bytes, 0), incorrect_type) : null_input;
 }
@@ -210,7 +210,8 @@ JIT_LINK_API int nvJitLinkGetInfoLog(Link* link, char* text) {
   return link ? copy_out(text, link->info, link->info.size() + 1) : null_input;
 }
 
-// Programs offer LTO-IR from 12.3 on: without NVIDIA's library there is none to be compiled.
+// Programs pass LTO-IR to version 12.3 or later: without NVIDIA's library, an older version is returned, because LTO-IR
+// cannot be compiled.
 JIT_LINK_API int nvJitLinkVersion(unsigned* major, unsigned* minor) {
   if (!major || !minor) return null_input;
   if (const RealLibrary* real = real_library()) return real->version(major, minor);
@@ -219,7 +220,7 @@ JIT_LINK_API int nvJitLinkVersion(unsigned* major, unsigned* minor) {
   return success;
 }
 
-// What programs call that were compiled with nvJitLink.h.
+// The names that programs compiled with nvJitLink.h call.
 #define JIT_LINK_ALIAS(NAME) JIT_LINK_API int __##NAME##_13_0(...) __attribute__((alias(#NAME)));
 JIT_LINK_ALIAS(nvJitLinkCreate)
 JIT_LINK_ALIAS(nvJitLinkDestroy)

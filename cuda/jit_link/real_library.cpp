@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* file_name = PTXREWRITE_NVJITLINK_NAME;
 
-// Site-packages folders that something of this process was loaded from.
+// Site-packages folders from which this process has loaded files.
 std::vector<std::string> package_folders() {
   std::vector<std::string> folders;
   std::ifstream maps("/proc/self/maps");

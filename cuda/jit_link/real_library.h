@@ -1,4 +1,4 @@
-// NVIDIA's nvJitLink, which compiles LTO-IR to PTX without a GPU: by the functions that are used of it.
+// NVIDIA's nvJitLink, which compiles LTO-IR to PTX without a GPU: the functions that are used.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ struct RealLibrary {
   int (*version)(unsigned* major, unsigned* minor);
 };
 
-// Found in PTXREWRITE_NVJITLINK, beside Python packages that this process has loaded, or in a CUDA toolkit; null:
-// nowhere.
+// Loaded from PTXREWRITE_NVJITLINK, from Python packages that this process has loaded, or from a CUDA toolkit; nullptr
+// if there is none.
 const RealLibrary* real_library();
 
 } // namespace ptxrewrite::jit_link
