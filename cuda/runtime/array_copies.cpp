@@ -1,4 +1,4 @@
-// Copies to, from and between CUDA arrays. Offsets and widths count in bytes here.
+// Copies to, from and between CUDA arrays. Offsets and widths are in bytes here.
 #include "cuda/context/array.h"
 #include "cuda/runtime/entry.h"
 
@@ -30,7 +30,7 @@ int submit(const char* name, const Rows& to, const Rows& from, size_t width, siz
   });
 }
 
-// Bytes that follow one another in an array go on in the next row.
+// Copies consecutive bytes, which continue in the next row of the array.
 int linear(const char* name, const ArrayPlace& place, uint64_t other, size_t bytes, int kind, void* handle,
            bool to_array) {
   const bool fits_in_array =

@@ -14,7 +14,7 @@ struct BoxCopy {
   CopyDirection direction = CopyDirection::automatic;
 };
 
-// Synchronous copies wait for all kernels, so that what these printed is shown.
+// Synchronous copies wait for all kernels, so the output of these is printed.
 int submit_copy(const char* name, const BoxCopy& copy, void* handle, bool asynchronous) {
   return entry(name, [&](Context& context) {
     Stream* stream = nullptr;
@@ -57,7 +57,7 @@ int copy_symbol(const char* name, const void* symbol, const void* other, size_t 
     if (!emulator::contains(0, found.bytes.size(), offset, bytes)) return Code::invalid_value;
     const uint64_t inside = address_of(found.bytes.data() + offset);
     const bool other_is_device = kind == static_cast<int>(CopyDirection::device_to_device);
-    // The variable's bytes are at hand, as the host's: only the other side is to be looked up.
+    // The variable's bytes are accessible to the host: only the other side must be looked up.
     const auto direction = other_is_device ? to_symbol ? CopyDirection::device_to_host : CopyDirection::host_to_device
                                            : CopyDirection::automatic;
     context.flush_printed();
@@ -68,7 +68,7 @@ int copy_symbol(const char* name, const void* symbol, const void* other, size_t 
   });
 }
 
-// A box in an array, or in pitched memory. Positions in an array count in texels, others in bytes.
+// A box in an array, or in pitched memory. Positions are in texels for an array, otherwise in bytes.
 Rows rows_of(const Array* array, const abi::Position& at, const abi::PitchedPointer& pitched) {
   if (array)
     return {array->address + (at.z * array->rows() + at.y) * array->row_bytes() + at.x * array->texel_bytes(),

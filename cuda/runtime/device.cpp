@@ -35,7 +35,7 @@ abi::DeviceProperties properties_of(const ir::Machine& machine, uint64_t memory)
   return out;
 }
 
-// `bytes`: what the program's structure has of ours.
+// `bytes`: the size of the program's version of the structure.
 int get_properties(const char* name, void* properties, int device, size_t bytes) {
   return entry(name, [&](Context& context) {
     if (!properties) return Code::invalid_value;
@@ -96,7 +96,7 @@ RUNTIME_API int cudaGetDeviceFlags(unsigned* flags) {
   return 0;
 }
 
-// The structure of CUDA 12 came under a second name.
+// CUDA 12 introduced its structure under a second name.
 #if PTXREWRITE_CUDART_MAJOR >= 13
 RUNTIME_API int cudaGetDeviceProperties(abi::DeviceProperties* properties, int device) {
   return get_properties("cudaGetDeviceProperties", properties, device, sizeof *properties);
@@ -159,7 +159,7 @@ RUNTIME_API int cudaDeviceSetCacheConfig(int) {
 }
 
 RUNTIME_API int cudaDeviceGetSharedMemConfig(int* configuration) {
-  *configuration = 1; // banks of four bytes
+  *configuration = 1; // four-byte banks
   return 0;
 }
 
@@ -193,7 +193,7 @@ RUNTIME_API int cudaDriverGetVersion(int* version) {
 }
 
 RUNTIME_API int cudaRuntimeGetVersion(int* version) {
-  // The last minor version of each: what programs of any other of that number may rely on.
+  // The last minor version of each major version, so that programs built for any of its minor versions run.
   constexpr int newest = PTXREWRITE_CUDART_MAJOR == 11 ? 11080 : PTXREWRITE_CUDART_MAJOR == 12 ? 12090 : cuda_version;
   *version = newest;
   return 0;

@@ -1,6 +1,6 @@
 // cudaGetDriverEntryPoint: functions of libcuda by name, for programs that are not linked with it
-// (cuTensorMapEncodeTiled of CUTLASS, cuMemMap ...). They come from the libcuda beside this library, loaded when a
-// program asks first.
+// (cuTensorMapEncodeTiled of CUTLASS, cuMemMap ...). They come from the libcuda next to this library, which is loaded
+// on the first call.
 #include "cuda/runtime/entry.h"
 
 #include <dlfcn.h>
@@ -20,7 +20,7 @@ FindDriverFunction load_driver() {
   Dl_info own;
   if (!dladdr(reinterpret_cast<void*>(&load_driver), &own)) return nullptr;
   const std::string path = (std::filesystem::path(own.dli_fname).parent_path() / "libcuda.so.1").string();
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); // never closed: programs keep its functions
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); // never closed, because programs keep its functions
   return library ? reinterpret_cast<FindDriverFunction>(dlsym(library, "cuGetProcAddress_v2")) : nullptr;
 }
 
@@ -40,7 +40,7 @@ int find_driver_function(const char* call, const char* name, void** function, un
 
 unsigned own_version() {
   int version = 0;
-  (void)cudaRuntimeGetVersion(&version); // has no errors
+  (void)cudaRuntimeGetVersion(&version); // cannot fail
   return static_cast<unsigned>(version);
 }
 

@@ -1,4 +1,4 @@
-// What every entry point of the runtime API begins and ends with.
+// Common prologue and epilogue of the runtime API's entry points.
 #pragma once
 
 #include "cuda/context/context.h"
@@ -8,39 +8,40 @@
 #include <exception>
 #include <utility>
 
-// An entry point: seen from outside, with the version that the program was linked against.
+// An exported entry point, with the symbol version that programs link against.
 #define RUNTIME_API extern "C" __attribute__((visibility("default")))
-// NAME_ptsz and NAME_ptds are what programs call whose default stream is each thread's own.
+// NAME_ptsz and NAME_ptds are the names for programs with per-thread default streams.
 #define RUNTIME_ALIAS(NAME, TARGET) RUNTIME_API int NAME(...) __attribute__((alias(#TARGET)));
 
 namespace ptxrewrite::cuda::runtime {
 
-// Of the calling thread: what cudaGetLastError returns.
+// Per thread: the result of cudaGetLastError.
 inline thread_local Code last_error = Code::success;
 
 int finish(Code code);
 
-// Runs `body` (Context&) -> Code with the context locked. A context whose kernel has faulted gives that error again.
+// Runs `body` (Context&) -> Code with the context locked. If a kernel has faulted in the context, returns that error
+// again.
 template <class Body> int entry(const char* name, Body&& body) {
   Context& context = Context::get();
   if (is_logged(LogLevel::debug)) log_text(LogLevel::debug, name);
   std::lock_guard lock(context.mutex());
   context.initialise();
-  if (Context::current().empty()) Context::current().push_back(&context); // the primary one
+  if (Context::current().empty()) Context::current().push_back(&context); // the primary context
   if (context.fault() != Code::success) return finish(context.fault());
   try {
     return finish(std::forward<Body>(body)(context));
-  } catch (const std::exception& error) { // no exception of ours crosses into a C program
+  } catch (const std::exception& error) { // C++ exceptions must not reach a C program
     log_text(LogLevel::error, error.what());
     return finish(Code::out_of_memory);
   }
 }
 
-// The kernel that a host function stands for, or a kernel handle; null: none, `code` says why.
+// Returns the kernel for a host function or a kernel handle; nullptr, and the error in `code`, if there is none.
 Kernel* kernel_of(const void* function, Code& code);
-// A variable by the host's stand-in for it.
+// Finds a variable by the address of its host shadow.
 Code symbol_of(const void* symbol, Symbol& found);
-// The bytes of a .param space from pointers to the arguments.
+// Packs the bytes of a .param space from pointers to the arguments.
 std::vector<std::byte> pack_arguments(const Kernel& kernel, void** arguments);
 
 } // namespace ptxrewrite::cuda::runtime

@@ -1,4 +1,4 @@
-// Error codes of the runtime API: the last one of a thread, names and texts.
+// Error codes of the runtime API: the thread's last error, names and texts.
 #include "cuda/context/error_rows.h"
 #include "cuda/runtime/entry.h"
 
@@ -27,7 +27,7 @@ int finish(Code code) {
   return static_cast<int>(code);
 }
 
-// The fault of a kernel stays; other errors are told once.
+// A kernel's fault is sticky; other errors are reported once.
 RUNTIME_API int cudaGetLastError() {
   const Code code = std::exchange(last_error, Code::success);
   const Code fault = Context::get().fault();

@@ -1,5 +1,5 @@
-// Nodes of graphs that take what only the runtime has: kernels by their stand-ins, copies of its own kind. The rest is
-// in cuda/context/stream_entries.def.
+// Graph nodes that exist only in the runtime API: kernels by their host functions, its own kind of copies. The other
+// functions are in cuda/context/stream_entries.def.
 #include "cuda/runtime/entry.h"
 #include "cuda/runtime/launch.h"
 #include "cuda/runtime/types.h"
@@ -61,7 +61,7 @@ RUNTIME_API int cudaGraphAddMemsetNode(GraphNode** made, GraphHandle* graph, Gra
   });
 }
 
-// Since CUDA 13 with the data of edges.
+// Since CUDA 13 with edge data.
 #if PTXREWRITE_CUDART_MAJOR >= 13
 RUNTIME_API int cudaGraphAddDependencies(GraphHandle* graph, GraphNode* const* from, GraphNode* const* to, const void*,
                                          size_t count) {

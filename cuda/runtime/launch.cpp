@@ -1,4 +1,4 @@
-// Launches: cudaLaunchKernel and its kin, call configurations, attributes and occupancy of kernels.
+// Launches: cudaLaunchKernel and related functions, call configurations, attributes and occupancy of kernels.
 #include "cuda/runtime/launch.h"
 
 #include "cuda/runtime/entry.h"
@@ -74,7 +74,7 @@ RUNTIME_API int __cudaGetKernel(void** kernel, const void* function) {
   return entry("__cudaGetKernel", [&](Context&) {
     Code code = Code::success;
     Kernel* found = kernel_of(function, code);
-    // Without one the launch that follows says why, if it gets the function itself.
+    // If there is none, the following launch reports the error, because it gets the function itself.
     *kernel = found ? found : const_cast<void*>(function);
     return found ? Code::success : code;
   });
@@ -214,7 +214,7 @@ RUNTIME_API int cudaOccupancyAvailableDynamicSMemPerBlock(size_t* shared, const 
     const Kernel* kernel = kernel_of(function, code);
     if (!kernel) return code;
     if (blocks <= 0 || threads <= 0) return Code::invalid_value;
-    // The most that still lets so many blocks share an SM.
+    // Finds the largest size with which this many blocks still fit on an SM.
     uint64_t least = 0, most = context.settings().machine->occupancy.max_shared_bytes_per_block;
     while (least < most) {
       const uint64_t middle = (least + most + 1) / 2;

@@ -1,4 +1,4 @@
-// What streams and graphs do alike.
+// Launches, common to streams and graphs.
 #pragma once
 
 #include "cuda/runtime/entry.h"

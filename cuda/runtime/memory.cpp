@@ -1,4 +1,4 @@
-// Memory: allocation of every kind, and what the program may ask of a pointer.
+// Memory: allocation of every kind, and attributes of pointers.
 #include "cuda/runtime/entry.h"
 #include "cuda/runtime/types.h"
 
@@ -9,7 +9,7 @@
 namespace ptxrewrite::cuda::runtime {
 namespace {
 
-// Pitches are multiples of what textures want rows to be aligned to.
+// Pitches are multiples of the row alignment that textures require.
 constexpr uint64_t pitch_granularity = 512;
 
 Code allocate(Context& context, void** pointer, uint64_t bytes) {
@@ -178,7 +178,7 @@ RUNTIME_API int cudaGetSymbolSize(size_t* bytes, const void* symbol) {
   });
 }
 
-// Pages are where they are: advice and prefetching change nothing that a program could see.
+// Pages do not move: advice and prefetching have no visible effect.
 RUNTIME_API int cudaMemAdvise(const void*, size_t, int, abi::MemoryLocation) {
   return entry("cudaMemAdvise", [](Context&) { return Code::success; });
 }

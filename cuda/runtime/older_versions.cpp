@@ -1,4 +1,4 @@
-// What only libcudart of CUDA 11 and 12 exports, or with other parameters than CUDA 13.
+// Functions that only libcudart of CUDA 11 and 12 exports, or that have other parameters than in CUDA 13.
 #include "cuda/runtime/entry.h"
 #include "cuda/runtime/types.h"
 
@@ -61,7 +61,7 @@ RUNTIME_API int cudaGraphAddDependencies_v2(GraphHandle* graph, GraphNode* const
 
 RUNTIME_API int cudaStreamGetCaptureInfo_v3(void* stream, int* status, unsigned long long* id, GraphHandle** graph,
                                             GraphNode* const** dependencies, const void** edges, size_t* count) {
-  if (edges) *edges = nullptr; // plain ones
+  if (edges) *edges = nullptr; // edges without data
   return cudaStreamGetCaptureInfo_v2(stream, status, id, graph, dependencies, count);
 }
 

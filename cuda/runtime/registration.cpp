@@ -1,5 +1,5 @@
-// What nvcc's code in the program calls before main: fat binaries, kernels and variables become known by the addresses
-// of their stand-ins on the host. Nothing is read until it is used.
+// Functions that nvcc's code in the program calls before main: they register fat binaries, kernels and variables by the
+// addresses of their host counterparts. Their contents are read on first use.
 #include "cuda/context/image.h"
 #include "cuda/runtime/entry.h"
 #include "cuda/runtime/types.h"
@@ -13,7 +13,7 @@ namespace {
 struct RegisteredKernel {
   Module* module = nullptr;
   std::string name;
-  Kernel* kernel = nullptr; // once it was asked for
+  Kernel* kernel = nullptr; // set on first use
 };
 
 struct RegisteredVariable {
@@ -24,7 +24,7 @@ struct RegisteredVariable {
 
 struct ManagedVariable {
   Module* module = nullptr;
-  void** host_pointer = nullptr; // through which host code reaches it
+  void** host_pointer = nullptr; // the pointer by which host code accesses it
   std::string name;
 };
 
@@ -51,7 +51,7 @@ void place_managed(Module& module) {
         *variable.host_pointer = symbol.bytes.data();
 }
 
-// A handle that cudaGetKernel gave is the kernel itself.
+// A handle returned by cudaGetKernel is the kernel itself.
 bool is_kernel_handle(const void* function) {
   for (const auto& [host, registered] : registry().kernels)
     if (registered.kernel && registered.kernel == function) return true;
@@ -105,7 +105,7 @@ RUNTIME_API void** __cudaRegisterFatBinary(const void* wrapper) {
 RUNTIME_API void __cudaRegisterFatBinaryEnd(void**) {}
 
 RUNTIME_API void __cudaUnregisterFatBinary(void** handle) {
-  delete handle; // what it registered is in the report at exit
+  delete handle; // its registrations are kept for the report at exit
 }
 
 RUNTIME_API char __cudaInitModule(void** handle) {

@@ -34,12 +34,12 @@ RUNTIME_API int cudaStreamBeginCapture(void* stream, int) {
   return entry("cudaStreamBeginCapture", [&](Context& context) { return begin_capture(context, stream); });
 }
 
-// Of CUDA 13; older versions have it under other names, and with fewer parameters.
+// As of CUDA 13; older versions have it under other names, with fewer parameters.
 #if PTXREWRITE_CUDART_MAJOR >= 13
 RUNTIME_API int cudaStreamGetCaptureInfo(void* stream, int* status, unsigned long long* id, GraphHandle** graph,
                                          GraphNode* const** dependencies, const void** edges, size_t* count) {
   return entry("cudaStreamGetCaptureInfo", [&](Context& context) {
-    if (edges) *edges = nullptr; // plain ones
+    if (edges) *edges = nullptr; // edges without data
     return capture_info(context, stream, status, id, graph, dependencies, count);
   });
 }

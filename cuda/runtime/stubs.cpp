@@ -1,4 +1,4 @@
-// Every symbol of the real library exists: what is not defined elsewhere is defined here, weakly, and fails.
+// Weak definitions of all symbols of the real library that are not implemented elsewhere; they fail.
 #include "cuda/context/log.h"
 #include "cuda/runtime/entry.h"
 
@@ -13,7 +13,7 @@ int refuse(const char* name) {
 
 } // namespace
 
-// Rows of the major version that is compiled.
+// Rows for the major version being compiled.
 #define SINCE_11(...) __VA_ARGS__
 #if PTXREWRITE_CUDART_MAJOR >= 12
 #define SINCE_12(...) __VA_ARGS__

@@ -1,5 +1,6 @@
 // Structures of the runtime API as programs compiled for one major version of CUDA lay them out (cuda_runtime_api.h,
-// driver_types.h). Names are ours, layouts NVIDIA's: a test holds them against the headers where there is a toolkit.
+// driver_types.h). The names are our own, the layouts NVIDIA's: a test compares them with the headers if a toolkit is
+// available.
 #pragma once
 
 #include "cuda/context/array.h"
@@ -144,7 +145,7 @@ struct DeviceProperties {
 #include "cuda/runtime/device_properties.inc"
 #undef FIELD
 };
-// What cudaDeviceProp of CUDA 11 ends before.
+// Size of cudaDeviceProp in CUDA 11, which lacks the members from `host_register` on.
 inline constexpr size_t device_properties_of_11 = offsetof(DeviceProperties, host_register);
 
 } // namespace ptxrewrite::cuda::abi
