@@ -14,7 +14,7 @@ std::string element_text(ir::ScalarType type, const std::byte* bytes) {
                      : type == ir::ScalarType::f32 ? 9
                      : type == ir::ScalarType::f16 ? 5
                                                    : 4;
-  // The shortest text that reads back as the same number, of the digits that its type can need.
+  // Finds the shortest text that reads back as the same number, with at most the digits that its type can need.
   std::byte again[8];
   for (int some = 1; some <= digits; ++some) {
     std::string text = fmt::format("{:.{}g}", number.decimal, some);

@@ -1,4 +1,4 @@
-// Contents of buffers for people: elements, checksums.
+// Contents of buffers as readable text: elements, checksums.
 #pragma once
 
 #include "ir/isa/types.h"
@@ -10,13 +10,13 @@
 
 namespace ptxrewrite::cuda {
 
-// One element, so exact that it reads back as the same bits: "-0.25", "7", "0x1f" for bit types.
+// One element, precise enough to read back as the same bits: "-0.25", "7", "0x1f" for bit types.
 std::string element_text(ir::ScalarType type, const std::byte* bytes);
 
-// The first elements, separated by blanks, "..." behind them when there are more.
+// The first elements, separated by blanks, followed by "..." if there are more.
 std::string head_text(ir::ScalarType type, std::span<const std::byte> bytes, size_t most);
 
-// FNV-1a of 64 bits, as 16 digits.
+// 64-bit FNV-1a, as 16 digits.
 std::string checksum_text(std::span<const std::byte> bytes);
 
 } // namespace ptxrewrite::cuda

@@ -19,7 +19,7 @@ uint64_t bits_of(const std::byte* element, size_t size) {
   return bits;
 }
 
-// Elements in the order of their values; equal values (0 and -0, NaNs) in the order of their bits.
+// Sorts elements by value; equal values (0 and -0, NaNs) by their bits.
 std::vector<std::byte> sorted(ir::ScalarType type, std::span<const std::byte> bytes) {
   const size_t size = byte_width(type);
   std::vector<uint64_t> elements;
@@ -28,8 +28,8 @@ std::vector<std::byte> sorted(ir::ScalarType type, std::span<const std::byte> by
   const bool is_negative_bigger = is_float(type) || is_signed(type);
   const uint64_t sign = uint64_t{1} << (size * 8 - 1);
   const uint64_t mask = sign | (sign - 1);
-  // Bits whose order as unsigned numbers is that of the values: two's complement has its sign turned around, and
-  // negative floating-point numbers all bits.
+  // Maps bits to unsigned numbers in the order of the values: flips the sign bit of two's complement, and all bits of
+  // negative floating-point numbers.
   auto key = [&](uint64_t bits) {
     if (!is_negative_bigger) return bits;
     if (is_float(type) && (bits & sign)) return ~bits & mask;
@@ -49,7 +49,7 @@ bool within(const launch::Tolerance& tolerance, double original, double rewritte
   return distance <= tolerance.absolute || distance <= tolerance.relative * std::fabs(original);
 }
 
-// Bits beside the value where the value alone does not tell two elements apart.
+// The element's value; for floating point also its bits, because the value alone may not distinguish two elements.
 std::string shown(ir::ScalarType type, const std::byte* element) {
   std::string text = element_text(type, element);
   if (!is_float(type)) return text;

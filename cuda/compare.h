@@ -1,4 +1,4 @@
-// Comparing what two runs left in a buffer: bit for bit, or as far as the launch file allows.
+// Compares the contents of a buffer after two runs: bit for bit, or with the tolerance that the launch file allows.
 #pragma once
 
 #include "launch/launch_plan.h"
@@ -11,7 +11,7 @@
 namespace ptxrewrite::cuda {
 
 struct ElementDifference {
-  uint64_t index = 0; // with `atomics = true`: the place after sorting
+  uint64_t index = 0; // with `atomics = true`: the index after sorting
   std::string original, rewritten;
 };
 
@@ -24,10 +24,10 @@ struct BufferComparison {
   bool same() const { return differing == 0; }
 };
 
-// The bytes as they are compared: sorted by value where the launch file says `atomics = true`.
+// The bytes in the order in which they are compared: sorted by value if the launch file says `atomics = true`.
 std::vector<std::byte> in_comparable_order(const launch::Buffer& buffer, std::span<const std::byte> bytes);
 
-// Both have buffer.bytes() bytes. Keeps the first `most` differences.
+// Both must have buffer.bytes() bytes. Keeps the first `most` differences.
 BufferComparison compare(const launch::Buffer& buffer, std::span<const std::byte> original,
                          std::span<const std::byte> rewritten, size_t most);
 

@@ -1,4 +1,4 @@
-// The GPU behind the Device interface.
+// Implements the Device interface with a GPU.
 #include "cuda/device.h"
 #include "cuda/driver/gpu.h"
 #include "cuda/driver/texture.h"
@@ -108,7 +108,7 @@ public:
             gpu_->start(*module_, launch.kernel, launch.grid, launch.block, launch.dynamic_shared, launch.parameters);
         !status)
       return status.error();
-    const Status stopped = timer.stop(); // fails, too, when the kernel has faulted by now
+    const Status stopped = timer.stop(); // also fails if the kernel has faulted by now
     KernelRun run;
     if (Status status = gpu_->finish(); !status) {
       emulator::Failure failure;
@@ -137,7 +137,7 @@ private:
     return module_->variable(name);
   }
 
-  // What the module in use does with textures decides where the texels are.
+  // The use of a texture by the module determines where its texels are stored.
   driver::TexelStore texel_store(const launch::Texture& texture) const {
     bool has_surfaces = false, numbers = false, elements = false;
     for (const auto& function : source_->functions) {
@@ -160,10 +160,10 @@ private:
   };
 
   std::unique_ptr<driver::Gpu> gpu_;
-  std::vector<std::unique_ptr<driver::GpuTexture>> textures_; // go before the GPU, as the modules do
+  std::vector<std::unique_ptr<driver::GpuTexture>> textures_; // destroyed before the GPU, like the modules
   std::vector<LoadedModule> modules_;
   driver::GpuModule* module_ = nullptr; // in use
-  const ir::Module* source_ = nullptr;  // of that
+  const ir::Module* source_ = nullptr;  // its IR
 };
 
 } // namespace

@@ -201,7 +201,7 @@ public:
   }
 
 private:
-  // What blocks of a cooperative launch meet in: its size, and a barrier, as cooperative groups lay it out.
+  // The workspace of a cooperative launch: its size and a barrier, in the layout of cooperative groups.
   Status prepare_workspace(uint64_t& address) {
     constexpr uint64_t workspace_bytes = 4096;
     if (!workspace_) {
@@ -214,7 +214,7 @@ private:
     return memory_.write(address, std::as_bytes(std::span(head)));
   }
 
-  // Bytes of a block, static and dynamic. What cannot be found out is no error here: the launch says it.
+  // Bytes per block, static and dynamic. Errors are ignored here, because the launch reports them.
   uint32_t shared_of(const KernelLaunch& launch) {
     Result<uint64_t> bytes = program_ ? program_->static_shared(launch.kernel) : uint64_t{0};
     return launch.dynamic_shared + (bytes ? static_cast<uint32_t>(*bytes) : 0);
@@ -224,7 +224,7 @@ private:
     auto settings = options_.machines.get<emulator::AffineSettings>();
     const ir::Function* kernel = module_ ? launch::find_kernel(*module_, launch.kernel) : nullptr;
     if (!kernel || !kernel->affine_stream || settings.resident_blocks || !options_.machine) return settings;
-    // As many warps as of the original (dac-isca17 4.1).
+    // As many warps as the original has (dac-isca17 4.1).
     const ir::Function* original = launch::find_kernel(*module_, emulator::original_kernel(*kernel));
     const uint32_t registers = needs_of(original ? *original : *kernel).registers;
     const ir::Occupancy held =
@@ -233,7 +233,7 @@ private:
     return settings;
   }
 
-  // What a kernel needs of the register file, found out once.
+  // A kernel's use of the register file, computed once.
   struct RegisterNeeds {
     uint32_t registers = 0; // per thread
     emulator::LinearRegisterUse linear;
@@ -247,7 +247,7 @@ private:
   }
 
   EmulatorOptions options_;
-  emulator::DeviceMemory memory_; // before the programs, which place variables in it
+  emulator::DeviceMemory memory_; // declared before the programs, whose variables it holds
   std::vector<std::unique_ptr<emulator::Program>> programs_;
   std::vector<const ir::Module*> modules_;
   emulator::Program* program_ = nullptr; // in use

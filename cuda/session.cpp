@@ -26,7 +26,7 @@ Result<std::vector<std::byte>> contents_of(const launch::ModuleVariable& variabl
 } // namespace
 
 Status check_memory(const launch::LaunchPlan& plan, unsigned copies) {
-  uint64_t bytes = 0; // the plan's own limit keeps this from wrapping
+  uint64_t bytes = 0; // cannot wrap, because the plan limits sizes
   for (const launch::Buffer& buffer : plan.buffers)
     bytes += buffer.bytes();
   const uint64_t limit = emulator_limits().memory_bytes();
@@ -64,7 +64,7 @@ Status PlanOnDevice::allocate() {
   return {};
 }
 
-// What has an address of its own comes first, from below.
+// Allocates buffers with given addresses first, in ascending order.
 Status PlanOnDevice::place() {
   std::vector<const launch::Buffer*> placed;
   for (const launch::Buffer& buffer : plan_.buffers)
@@ -128,7 +128,7 @@ Status PlanOnDevice::encode_tensor_maps() {
   return {};
 }
 
-// The handles that this launch's arguments are: of textures or of surfaces.
+// Selects the handles for this launch's arguments: those of textures or of surfaces.
 Status PlanOnDevice::choose_textures(const launch::Launch& launch, const ir::Function& kernel,
                                      KernelLaunch& kernel_launch) {
   if (textures_.empty()) return {};
@@ -185,7 +185,7 @@ Result<SessionRun> PlanOnDevice::launch(size_t index, const ir::Module& module, 
     Result<uint64_t> resident = device_.resident_blocks(kernel_launch);
     if (!resident) return module_error(resident.error());
     kernel_launch.grid = launch::persistent_grid(planned.grid, *resident);
-    kernel_launch.cluster.reset(); // its code does not know of clusters: transforms/r2d2/persistent_check.cpp
+    kernel_launch.cluster.reset(); // its code does not use clusters: transforms/r2d2/persistent_check.cpp
   }
   Result<KernelRun> kernel_run = device_.launch(kernel_launch);
   if (!kernel_run) return module_error(kernel_run.error());
@@ -232,7 +232,7 @@ Result<SessionResult> run_plan(const launch::LaunchPlan& plan, const ir::Module&
     break;
   }
   if (Status status = (*memory)->fetch(result); !status) {
-    // A fault may take a GPU's context and all memory with it.
+    // A fault may destroy a GPU's context with all its memory.
     if (!result.failed_launch) return status.error();
     result.buffers.assign(plan.buffers.size(), {});
     result.variables.assign(plan.variables.size(), {});

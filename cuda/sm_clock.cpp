@@ -8,7 +8,7 @@
 namespace ptxrewrite::cuda {
 namespace {
 
-// One thread watches both clocks until `nanoseconds` have gone by, or `rounds` looks at them.
+// One thread reads both clocks until `nanoseconds` have passed, but at most `rounds` times.
 constexpr const char* clock_kernel = R"(.version 6.0
 .target sm_60
 .address_size 64
@@ -38,11 +38,11 @@ DONE:
   ret;
 }
 )";
-// %globaltimer advances in steps of up to a microsecond: one in two thousand.
+// %globaltimer advances in steps of up to a microsecond: an error of 1 in 2000.
 constexpr uint64_t watched_nanoseconds = 2'000'000;
 constexpr uint64_t most_rounds = 1'000'000;
 
-// Gives the memory back, however the measurement ends.
+// Frees the memory when the measurement ends, also after an error.
 struct Differences {
   Device& device;
   uint64_t address;

@@ -5,7 +5,7 @@
 namespace ptxrewrite::cuda {
 namespace {
 
-// Where the handles of texture instructions, or those of surface instructions, come from.
+// Traces the sources of the handles of texture instructions, or of surface instructions.
 class HandleSources {
 public:
   explicit HandleSources(const ir::Function& kernel) : kernel_(kernel), reached_(kernel.values.size()) {}
@@ -17,7 +17,7 @@ public:
       if (operands[i].is(ir::OperandKind::address)) add(operands[i + 1]);
   }
 
-  // Backwards through copies and loads of parameters until nothing new comes up.
+  // Traces backwards through copies and loads of parameters, to a fixed point.
   void follow() {
     for (bool grows = true; grows;) {
       grows = false;
@@ -60,7 +60,7 @@ private:
   }
 
   const ir::Function& kernel_;
-  std::vector<bool> reached_; // by register: a handle goes through it
+  std::vector<bool> reached_; // by register: it may hold a handle
   std::vector<ir::SymbolRef> symbols_;
 };
 
