@@ -42,7 +42,7 @@ public:
     tuned_.text = ir::print(*input.module);
     for (const auto& function : input.module->functions)
       taken_.emplace(input.module->text(function->name));
-    // Kernels that nobody launched keep what the file says about them.
+    // Kernels that were not launched keep their entries in the side file.
     if (input.side_file)
       for (const launch::SideKernel& kernel : input.side_file->kernels)
         if (std::ranges::none_of(bench.shapes(), [&](const BenchShape& shape) { return shape.kernel == kernel.name; }))
@@ -94,10 +94,11 @@ private:
     return tuned_.side_file.kernels.emplace_back(launch::SideKernel{name, original, {}});
   }
 
-  // The name in the tuned module of an entry of a candidate's module; its text is added when it is not there yet.
+  // Returns the name that an entry of a candidate's module has in the tuned module; adds the entry's text if it is
+  // missing.
   Result<std::string> entry_of(size_t chosen, const std::string& entry) {
     const BenchCandidate& candidate = bench_.candidates()[chosen];
-    if (!candidate.module) return entry; // one of the input's own
+    if (!candidate.module) return entry; // one of the input's own variants
     std::string& name = names_[{chosen, entry}];
     if (!name.empty()) return name;
     ir::Module& module = *candidate.module;
@@ -133,7 +134,7 @@ Result<TunedModule> tuned_module(const LaunchInput& input, const Bench& bench,
   for (size_t i = 0; i < shapes.size(); ++i) {
     std::optional<size_t> chosen = choices[i].candidate;
     bool said_before = false;
-    // Conditions see grid and block, but no dynamic shared memory.
+    // Conditions can depend on grid and block, but not on dynamic shared memory.
     for (size_t other = 0; other < shapes.size(); ++other) {
       if (other == i || shapes[other].kernel != shapes[i].kernel || shapes[other].grid != shapes[i].grid ||
           shapes[other].block != shapes[i].block)

@@ -40,7 +40,8 @@ Bench::Bench(const LaunchInput& input, cuda::Device& device, BenchSettings setti
 
 Status Bench::prepare(cuda::ErrorPlace& place) {
   place = cuda::ErrorPlace::launch_file;
-  constexpr unsigned copies = 4; // the contents, what the original and a candidate leave, and the device of the tests
+  constexpr unsigned copies = 4; // initial contents, results of the original and of a candidate, and device memory in
+                                 // tests
   if (Status status = cuda::check_memory(input_.plan, copies); !status) return status;
   for (const launch::Buffer& buffer : input_.plan.buffers) {
     std::vector<std::byte> bytes(buffer.bytes());
@@ -62,7 +63,7 @@ Status Bench::prepare(cuda::ErrorPlace& place) {
   return {};
 }
 
-// One pass over the launch file; buffers hold their first contents. False: a kernel faulted.
+// One pass over the launch file, starting from the initial contents of the buffers. Returns false if a kernel faulted.
 Result<bool> Bench::run_plan_once(const BenchCandidate* candidate, cuda::SessionResult* result,
                                   std::vector<double>* seconds, CacheState state) {
   place_ = cuda::ErrorPlace::launch_file;
@@ -86,7 +87,7 @@ Result<bool> Bench::run_plan_once(const BenchCandidate* candidate, cuda::Session
   return true;
 }
 
-// One pass of a version that has run before.
+// One pass of a version that has run successfully before.
 Status Bench::run_again(const BenchCandidate* candidate, cuda::SessionResult* result, std::vector<double>* seconds,
                         CacheState state) {
   Result<bool> ran = run_plan_once(candidate, result, seconds, state);
@@ -110,11 +111,11 @@ Status Bench::flush_cache() {
     if (!address) return address.error();
     flusher_.reset(new Flusher{device_, *address, bytes});
   }
-  flusher_->value ^= std::byte(1); // something new each time, so that nothing can be left out
+  flusher_->value ^= std::byte(1); // a new value each time, so that the driver cannot skip the fill
   return device_.fill(flusher_->address, flusher_->value, flusher_->bytes);
 }
 
-// Runs a candidate once and compares what it leaves.
+// Runs a candidate once and compares its results with the original's.
 Status Bench::check(BenchCandidate& candidate) {
   if (Status status = restore(); !status) return status;
   cuda::SessionResult result;
@@ -199,7 +200,7 @@ Status Bench::measure(const std::function<void(unsigned done, unsigned total)>& 
   std::vector<const BenchCandidate*> versions = {nullptr};
   for (const BenchCandidate& candidate : candidates_)
     versions.push_back(&candidate);
-  std::vector<size_t> order; // of versions that run
+  std::vector<size_t> order; // versions to run
   for (size_t i = 0; i < versions.size(); ++i)
     if (!versions[i] || versions[i]->state == CandidateState::timed) order.push_back(i);
   if (order.size() == 1) return {};
@@ -216,10 +217,10 @@ Status Bench::measure(const std::function<void(unsigned done, unsigned total)>& 
     times.assign(versions.size(), std::vector<std::vector<double>>(shapes_.size()));
     for (unsigned round = 0; round < rounds; ++round) {
       progress(done++, rounds * 2);
-      // The clock is that of a GPU at work: read behind the warm-up.
+      // The clock is read after the warm-up, when the GPU is under load.
       if (state == CacheState::warm && round == settings_.warm_up)
         if (Status status = clock(clocks_[0]); !status) return status;
-      // Whoever is first in a round finds the machine as the round before left it.
+      // The first version of a round finds the caches as the previous round left them, so the order rotates.
       std::ranges::rotate(order, order.begin() + 1);
       if (round % order.size() == 0) std::ranges::reverse(order);
       for (size_t version : order) {
@@ -236,7 +237,7 @@ Status Bench::measure(const std::function<void(unsigned done, unsigned total)>& 
   return check_again(order, versions);
 }
 
-// Results that were right once may be so by luck: a race shows in some of many runs.
+// Compares the results again: correct results can be luck, because a race may show only in some of many runs.
 Status Bench::check_again(const std::vector<size_t>& order, const std::vector<const BenchCandidate*>& versions) {
   for (size_t version : order) {
     if (Status status = restore(); !status) return status;

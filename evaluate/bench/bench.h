@@ -1,8 +1,8 @@
-// Times of original and rewritten kernels on a GPU, apart from how they are shown.
+// Measures original and rewritten kernels on a GPU; the reports are separate.
 //
-// Correctness comes first: what a candidate leaves in memory is compared with what the original leaves on the same
-// GPU, and only then are both timed. In each round every version runs the whole launch file once, on the same buffers
-// with the same contents, in an order that changes from round to round.
+// Correctness comes first: the memory contents after a candidate are compared with those after the original on the same
+// GPU, and only if they agree are both timed. In each round every version runs the whole launch file once, on the same
+// buffers with the same contents, in an order that changes from round to round.
 #pragma once
 
 #include "cuda/compare.h"
@@ -19,7 +19,8 @@
 
 namespace ptxrewrite::evaluate {
 
-// warm: the L2 cache holds what the launches before left in it. cold: memory of twice its size is filled before each.
+// warm: the L2 cache holds data of the preceding launches. cold: before each launch, memory of twice the cache's size
+// is written.
 enum class CacheState : uint8_t { warm, cold };
 inline constexpr std::array cache_states = {CacheState::warm, CacheState::cold};
 const char* to_string(CacheState state);
@@ -27,12 +28,12 @@ const char* to_string(CacheState state);
 struct BenchSettings {
   transforms::RunOptions run;
   unsigned rounds = 30;
-  unsigned warm_up = 3; // rounds whose times are thrown away
+  unsigned warm_up = 3; // number of rounds whose times are discarded
   size_t resamples = 2000;
   size_t most_differences = 10;
 };
 
-// Launches of one kernel with one shape; their times in a round are added up.
+// Launches of one kernel with the same shape; their times within a round are summed.
 struct BenchShape {
   std::string kernel;
   launch::Dim3 grid, block;
@@ -42,19 +43,19 @@ struct BenchShape {
 
 enum class CandidateState : uint8_t {
   timed,
-  unchanged, // the passes did nothing
-  differs,   // other results than the original's, or a fault
-  refused,   // passes or driver make no module of it
+  unchanged, // the passes changed nothing
+  differs,   // the results differ from the original's, or there is a fault
+  refused,   // the passes or the driver could not produce a module
 };
 
 struct BenchCandidate {
-  std::string name; // its passes; "variants" for those of the file itself
+  std::string name; // its passes; "variants" for the file's own variants
   CandidateState state = CandidateState::timed;
-  std::string reason; // refused; differs by a fault
+  std::string reason; // if refused, or if a fault is the difference
   std::vector<cuda::BufferComparison> differences;
-  std::vector<size_t> rewritten_launches; // by shape: how many did not run the original
-  std::vector<std::string> reasons;       // why originals ran
-  std::unique_ptr<ir::Module> module;     // nullptr: the input's
+  std::vector<size_t> rewritten_launches; // by shape: the number of launches that ran a variant
+  std::vector<std::string> reasons;       // why originals were launched
+  std::unique_ptr<ir::Module> module;     // nullptr: the input's module
   std::unique_ptr<launch::Variants> variants;
   size_t module_number = 0; // on the device
 };
@@ -64,7 +65,7 @@ using BenchTimes = std::array<std::vector<std::vector<std::vector<double>>>, 2>;
 
 struct Speedup {
   double original = 0, candidate = 0; // medians, seconds
-  double ratio = 1;                   // of the medians; above 1: the candidate is faster
+  double ratio = 1;                   // of the medians; above 1 if the candidate is faster
   ConfidenceInterval interval;        // 95 %
   std::vector<double> resampled;
 };
@@ -73,15 +74,15 @@ class Bench {
 public:
   Bench(const LaunchInput& input, cuda::Device& device, BenchSettings settings);
 
-  // Runs the original. Errors: as those of run_plan; `place` says what the range points into.
+  // Runs the original. Fails like run_plan; `place` tells which text the error's range refers to.
   Status prepare(cuda::ErrorPlace& place);
   const std::optional<emulator::Failure>& original_failure() const { return original_failure_; }
-  // Rewrites, runs and compares. Errors: the GPU cannot go on.
+  // Rewrites, runs and compares. Fails if the GPU can no longer be used.
   Status add_candidate(const std::string& passes);
-  // The variants that the file itself holds, by side file or annotations, against the kernels it launches.
+  // Adds the file's own variants, from the side file or annotations, compared with the kernels it launches.
   Status add_own_variants();
   bool has_own_variants() const;
-  // Errors: a launch fails, or results change while the versions are timed; after a fault of a kernel `faulted` is
+  // Fails if a launch fails, or if results change while the versions are timed; after a fault of a kernel, `faulted` is
   // true.
   Status measure(const std::function<void(unsigned done, unsigned total)>& progress);
 
@@ -91,7 +92,7 @@ public:
   const std::vector<BenchCandidate>& candidates() const { return candidates_; }
   const BenchTimes& times() const { return times_; }
   Speedup speedup(CacheState state, size_t candidate, size_t shape) const;
-  // SM clock in Hz before and after the measurements; 0: unknown.
+  // SM clock in Hz before and after the measurements; 0 if unknown.
   std::array<double, 2> clocks() const { return clocks_; }
 
 private:
@@ -113,20 +114,20 @@ private:
   std::unique_ptr<cuda::PlanOnDevice> plan_;
   std::vector<size_t> shape_of_launch_;
   std::vector<BenchShape> shapes_;
-  std::vector<size_t> changed_buffers_; // by the original
+  std::vector<size_t> changed_buffers_; // buffers that the original changes
   cuda::SessionResult truth_;
   std::optional<emulator::Failure> original_failure_;
   emulator::Failure last_failure_;
-  bool faulted_ = false; // while it was timed
+  bool faulted_ = false; // during the measurement
   std::vector<BenchCandidate> candidates_;
   BenchTimes times_;
   std::array<double, 2> clocks_{};
-  // Memory that takes the place of everything in the L2 cache.
+  // Memory that replaces the contents of the L2 cache when it is written.
   struct Flusher;
   std::shared_ptr<Flusher> flusher_;
 };
 
-// The product of independent ratios: geometric mean and its interval, from the resamples of each.
+// The product of independent ratios: the geometric mean and its interval, from the resamples of each.
 Speedup geometric_mean(const std::vector<Speedup>& speedups);
 
 } // namespace ptxrewrite::evaluate
