@@ -12,20 +12,21 @@
 namespace ptxrewrite::evaluate {
 namespace {
 
-constexpr double widest = 16;         // a figure may be so many times larger or smaller than it was
-constexpr double least_effect = 0.05; // per cent of time by per cent of the figure: less does not show it
-constexpr double close_enough = 1e-4; // of a time
-constexpr double settled = 2e-3;      // of a figure, from one pass over all to the next
+constexpr double widest = 16;         // the largest factor by which a fitted figure may differ from its base value
+constexpr double least_effect = 0.05; // relative change of time per relative change of the figure; a smaller effect
+                                      // does not determine the figure
+constexpr double close_enough = 1e-4; // relative, of a time
+constexpr double settled = 2e-3;      // relative change of a figure from one pass over all figures to the next
 constexpr int most_passes = 6;
-constexpr double scan_step = 1.01; // of a figure, to see how far a step of times goes
-constexpr double same_step = 2e-4; // of a time
+constexpr double scan_step = 1.01; // relative step of a figure, to find the extent of a plateau of times
+constexpr double same_step = 2e-4; // relative, of a time
 
 struct Measured {
-  double clocks = 0; // of the difference
-  double error = 0;  // of it: a standard error, as a share
+  double clocks = 0; // of the difference between the two launches
+  double error = 0;  // its relative standard error
 };
 
-// Standard error of a median, as of a normal distribution with the same median deviation.
+// Standard error of the median, as for a normal distribution with the same median absolute deviation.
 double error_of_median(const std::vector<double>& values) {
   const double middle = median(values);
   std::vector<double> off;
@@ -46,7 +47,8 @@ public:
   void run(bool all_figures) {
     choose(all_figures);
     settle();
-    // What no time shows has gone anywhere meanwhile, and the others with it.
+    // Figures that the times do not determine have arbitrary values now, and have distorted the others: resets them and
+    // repeats the fit.
     std::vector<Wanted> shown;
     for (const Wanted& wanted : wanted_) {
       if (is_shown(wanted)) {
@@ -91,8 +93,8 @@ private:
     return difference(wanted.probe, changed);
   }
 
-  // The logarithm of predicted by measured time is brought to 0, by straight lines in logarithms of the figure; ends
-  // that stay lose half their weight (the Illinois rule).
+  // Finds the root of log(predicted / measured time) as a function of the figure's logarithm by regula falsi; the
+  // weight of an end that stays is halved (the Illinois rule).
   void solve(const Wanted& wanted) {
     const double target = measured_[wanted.probe].clocks;
     if (target <= 0) return;
@@ -103,10 +105,10 @@ private:
     double low = std::log(std::max(start / widest, wanted.field->least + 1e-9));
     double high = std::log(std::min(start * widest, wanted.field->most));
     double at_low = off(low), at_high = off(high);
-    // Of all that were tried: times may go in steps, of which none is quite right.
+    // The best of all values tried, because times may change in steps and none may match exactly.
     double best = std::abs(at_low) < std::abs(at_high) ? low : high;
     double least = std::min(std::abs(at_low), std::abs(at_high));
-    if (at_low * at_high >= 0 && std::abs(at_high - at_low) < least_effect) return; // nothing to see
+    if (at_low * at_high >= 0 && std::abs(at_high - at_low) < least_effect) return; // no effect
     for (int step = 0; step < 60 && at_low * at_high < 0; ++step) {
       const double next = low - at_low * (high - low) / (at_high - at_low);
       const double here = off(next);
@@ -121,7 +123,7 @@ private:
     wanted.field->write(result_.machine, ir::Figure(std::exp(best)));
   }
 
-  // All figures, until none moves.
+  // Fits all figures repeatedly, until none changes.
   void settle() {
     for (int pass = 0; pass < most_passes; ++pass) {
       double moved = 0;
@@ -139,14 +141,14 @@ private:
             value_of(wanted), 0};
   }
 
-  // Does the probe's time hang on the figure, and is there a value of it that gives the time?
+  // Does the probe's time depend on the figure, and does a value within the limits reproduce the time?
   bool is_shown(const Wanted& wanted) const {
     const double value = value_of(wanted), before = wanted.field->read(base_).value;
     const bool at_limit = std::abs(std::log(value / before)) > std::log(widest) * 0.999;
     return effect_around(wanted, value, 1.3) > least_effect && !at_limit && measured_[wanted.probe].clocks > 0;
   }
 
-  // Times may go in steps: all values of a step are as good, and the middle one stands for them.
+  // Times may change in steps: all values on a plateau are equivalent, and the middle one is taken.
   void finish(const Wanted& wanted) {
     const double value = value_of(wanted);
     const double low = alike(wanted, value, 1 / scan_step), high = alike(wanted, value, scan_step);
@@ -158,11 +160,11 @@ private:
     result_.figures.push_back(std::move(figure));
   }
 
-  // By per cent of the figure, per cent of time: over the next few per cent, or beyond the steps of a time.
+  // The relative change of time per relative change of the figure, with a step large enough to cross plateaus.
   double effect_around(const Wanted& wanted, double value, double step) const {
     return std::abs(std::log(time_with(wanted, value * step) / time_with(wanted, value / step)) / (2 * std::log(step)));
   }
-  // The last value from `value` on whose time is the same.
+  // Returns the last value, starting from `value`, with the same time.
   double alike(const Wanted& wanted, double value, double step) const {
     constexpr int most_steps = 25;
     const double time = time_with(wanted, value);
@@ -197,7 +199,7 @@ Result<Measured> measure(size_t number, const Probe& probe, double clock_mhz, St
   return Measured{seconds * clock_mhz * 1e6, seconds > 0 ? error / seconds : 1};
 }
 
-// Figures that the driver knows need no probe.
+// Records figures that the driver reports and that need no probe.
 void note_facts(const ir::Machine& base, const GpuFacts& facts, Calibration& result) {
   const ir::MachineField* l2 = ir::find_machine_field("memory", "l2_kib");
   const double kib = static_cast<double>(facts.l2_bytes) / 1024;

@@ -1,6 +1,6 @@
 // Fits the figures of a machine to measured times of probes: each figure is chosen so that the timing model reproduces
-// the time of the probe that isolates it. Figures interact (a chain of loads contains address arithmetic), so all are
-// fitted in several rounds.
+// the time of the probe that isolates it. Figures interact (a chain of loads contains address arithmetic), so the fit
+// takes several rounds over all figures.
 #pragma once
 
 #include "evaluate/calibrate/energy_fit.h"
@@ -16,8 +16,8 @@ namespace ptxrewrite::evaluate {
 
 enum class FitState : uint8_t {
   fitted,
-  from_driver, // the driver knows it
-  not_shown,   // times hardly depend on it: it stays as it was
+  from_driver, // reported by the driver
+  not_shown,   // the times hardly depend on it: unchanged
 };
 
 struct FittedFigure {
@@ -25,13 +25,13 @@ struct FittedFigure {
   FitState state = FitState::fitted;
   std::string probe;
   double before = 0, value = 0;
-  double uncertainty = 0; // of the value, from how much the times scatter: a share of it
+  double uncertainty = 0; // of the value, relative, from the scatter of the times
 };
 
-// What a probe takes, in clocks: the difference of its two launches.
+// The duration of a probe in clocks: the difference of its two launches.
 struct ProbeCheck {
   std::string probe;
-  double measured = 0, before = 0, after = 0; // by the machine as it was, and as it is now
+  double measured = 0, before = 0, after = 0; // with the base machine, and with the fitted one
 };
 
 struct Calibration {
@@ -39,30 +39,31 @@ struct Calibration {
   GpuFacts facts;
   std::vector<FittedFigure> figures;
   std::vector<ProbeCheck> probes;
-  std::optional<EnergyFit> energy; // where energy is counted
+  std::optional<EnergyFit> energy; // empty if the stopwatch has no energy counter
   size_t energy_rows = 0;
 };
 
 struct CalibrationSettings {
   unsigned rounds = 15;
-  bool all_figures = false; // those that are no guesses, too
+  bool all_figures = false; // also fit figures that are not guesses
   std::function<void(size_t done, size_t total, const std::string& what)> progress;
 };
 
-// The base with its SMs, clock and L2 as the stopwatch has them. Errors: the stopwatch's; another compute capability.
+// The base machine with the number of SMs, the clock and the L2 size of the stopwatch's GPU. Fails with errors of the
+// stopwatch, or if the compute capability differs.
 Result<ir::Machine> adapted(const ir::Machine& base, const GpuFacts& facts);
 
-// The runs are for the base as adapted.
+// `runs` must have been made for the adapted base machine.
 Result<Calibration> calibrate(const ir::Machine& base, const GpuFacts& facts, const ProbeRuns& runs,
                               Stopwatch& stopwatch, const CalibrationSettings& settings);
 
-// Energy coefficients from the probes, of the machine that was found. Nothing where energy is not counted.
+// Fits energy coefficients to the probes on the fitted machine. Does nothing without an energy counter.
 Status calibrate_energy(const ProbeRuns& runs, Stopwatch& stopwatch, Calibration& calibration);
 
-// What estimators are compared, in the order of MeasuredPoint::estimates.
+// The estimators that are compared, in the order of MeasuredPoint::estimates.
 inline constexpr std::array estimator_names = {"interval model", "counting instructions", "roofline", "MWP-CWP"};
 
-// One launch file on both: a point by kernel. Its suite is the folder that the file is in.
+// Measures and estimates one launch file: one point for each kernel. The suite is the name of the file's folder.
 Result<std::vector<MeasuredPoint>> measure_file(const std::string& path, const LaunchInput& input,
                                                 const ir::Machine& machine, Stopwatch& stopwatch, unsigned rounds);
 

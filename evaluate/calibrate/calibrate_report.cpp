@@ -28,7 +28,7 @@ const char* spelling(FitState state) {
 std::string percent(double share) {
   return fmt::format("{:.1f}", 100 * share);
 }
-// Of what a factor from other suites needs.
+// For errors after scaling, which require a factor from other suites.
 std::string scaled_percent(double share) {
   return share < 0 ? "-" : percent(share);
 }

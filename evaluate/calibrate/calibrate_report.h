@@ -1,4 +1,4 @@
-// Results of a calibration as text and as JSON.
+// Reports of a calibration as text and as JSON.
 #pragma once
 
 #include "evaluate/calibrate/calibrate.h"
@@ -11,7 +11,7 @@
 namespace ptxrewrite::evaluate {
 
 std::string calibration_text(const Calibration& calibration);
-// Points that the fit did not see, and how well each estimator agrees with them.
+// Points that were not part of the fit, and the agreement of each estimator with them.
 std::string validation_text(std::span<const MeasuredPoint> points);
 nlohmann::ordered_json calibration_json(const Calibration& calibration, std::span<const MeasuredPoint> points);
 

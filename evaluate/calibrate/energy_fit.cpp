@@ -12,14 +12,14 @@ using ir::EnergyEvent;
 
 constexpr double pico = 1e-12;
 
-// One unknown each.
+// Events with a coefficient of their own.
 constexpr std::array unknowns = {
     EnergyEvent::sched,     EnergyEvent::rf_read, EnergyEvent::rf_write,    EnergyEvent::int_alu,
     EnergyEvent::int_mul,   EnergyEvent::fp_mul,  EnergyEvent::dp_mul,      EnergyEvent::sqrt,
     EnergyEvent::const_hit, EnergyEvent::shared,  EnergyEvent::l1_read_hit, EnergyEvent::noc_flit,
     EnergyEvent::dram_read,
 };
-constexpr size_t columns = unknowns.size() + 1; // static power is the last one
+constexpr size_t columns = unknowns.size() + 1; // plus static power, which comes last
 
 struct Twin {
   EnergyEvent event, as;
@@ -39,7 +39,7 @@ double count_of(const EnergyRow& row, EnergyEvent event) {
 
 using Coefficients = std::array<double, columns>; // pJ, W
 
-// Rows in shares of their energies, so that all count alike.
+// The row divided by its energy, so that all rows have equal weight.
 std::array<double, columns> shares(const EnergyRow& row) {
   std::array<double, columns> of{};
   for (size_t i = 0; i < unknowns.size(); ++i)
@@ -48,10 +48,10 @@ std::array<double, columns> shares(const EnergyRow& row) {
   return of;
 }
 
-// One coefficient after the other at its best, none below 0, until nothing moves.
+// Coordinate descent: optimizes one coefficient after the other, none below 0, until no coefficient changes.
 Coefficients solve(const std::vector<std::array<double, columns>>& rows) {
   Coefficients found{};
-  std::vector<double> missing(rows.size(), 1); // of each row's energy
+  std::vector<double> missing(rows.size(), 1); // remaining fraction of each row's energy
   constexpr int most_rounds = 20000;
   for (int round = 0; round < most_rounds; ++round) {
     double moved = 0;

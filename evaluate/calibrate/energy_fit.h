@@ -16,13 +16,13 @@ struct EnergyRow {
 struct EnergyFit {
   ir::EventCounts pj{};
   double static_watt = 0;
-  double error = 0;          // mean of relative errors over the rows
-  double error_left_out = 0; // the same, each row predicted by a fit to the others
+  double error = 0;          // mean of the relative errors over all rows
+  double error_left_out = 0; // the same, with each row predicted by a fit to the others
 };
 
-// Events that always come together, or that no row has, share a coefficient with one that stands for them: all of the
-// front end with `sched`, additions with multiplications of the same unit, special functions with `sqrt`, writing DRAM
-// with reading it. Events without a proxy get coefficient 0.
+// Events that always occur together, or that no row has, share the coefficient of a proxy: the whole front end that of
+// `sched`, additions that of multiplications of the same unit, special functions that of `sqrt`, DRAM writes that of
+// DRAM reads. Events without a proxy get coefficient 0.
 EnergyFit fit_energy(std::span<const EnergyRow> rows);
 
 } // namespace ptxrewrite::evaluate

@@ -75,7 +75,7 @@ Result<cuda::KernelRun> ProbeOnDevice::launch(bool long_one) {
   if (!run) return run;
   if (run->failure) return Error{run->failure->message, {}};
   if (probe_.fresh) {
-    // The next launch goes on where this one ended.
+    // The next launch continues where this one ended.
     uint64_t end = 0;
     if (Status status = device_.read(out_, std::as_writable_bytes(std::span(&end, 1))); !status) return status.error();
     start_ = static_cast<uint32_t>(end / probe_.stride);
@@ -100,7 +100,7 @@ Result<std::unique_ptr<ProbeRuns>> ProbeRuns::make(std::vector<Probe> probes, co
   made->device_ = cuda::make_emulator_device(options);
   if (Status status = made->device_->load(*made->module_); !status) return status.error();
   for (const Probe& probe : made->probes_) {
-    recorder = nullptr; // what fills memory is not looked at
+    recorder = nullptr; // launches that fill memory are not recorded
     Result<std::unique_ptr<ProbeOnDevice>> on_device = ProbeOnDevice::make(*made->device_, probe);
     if (!on_device) return on_device.error();
     std::array<Run, 2>& runs = made->runs_.emplace_back();
@@ -126,12 +126,12 @@ auto ProbeRuns::with_model(size_t probe, bool long_one, const ir::Machine& machi
   const auto shared = static_cast<uint32_t>(run.recording.shared_bytes);
   const uint32_t resident = std::max(ir::occupancy(machine, {threads, run.registers, shared}).blocks, 1u);
   timing::MemorySystem memory = timing::memory_system(machine, shared, resident);
-  // Caches are walked again only where they are others.
+  // The caches are simulated again only if their sizes change.
   const bool same = run.memory && run.memory->l1_bytes == memory.l1_bytes && run.memory->l2_bytes == memory.l2_bytes &&
                     run.memory->resident_blocks == memory.resident_blocks;
   if (!same) {
     run.traffic = timing::simulate(run.recording, memory);
-    memory.bypasses_l1 = nullptr; // it is the machine's, which does not stay
+    memory.bypasses_l1 = nullptr; // it belongs to the machine, which is temporary
     run.memory = std::move(memory);
   }
   const timing::MachineCode code(

@@ -1,5 +1,5 @@
-// Probes on any device, and on the emulator with everything that the timing model wants to know: what a machine with
-// these figures would take for each.
+// Runs probes on any device, and on the emulator with the recording that the timing model needs to predict their times
+// on machines with given figures.
 #pragma once
 
 #include "cuda/device.h"
@@ -17,21 +17,21 @@
 
 namespace ptxrewrite::evaluate {
 
-// The module of all probes, read.
+// The parsed module of all probes.
 std::unique_ptr<ir::Module> read_probe_module(unsigned longer = 1, bool tensor_cores = false);
 
-// Memory of one probe on a device, for launches one after the other.
+// Memory of one probe on a device, for consecutive launches.
 class ProbeOnDevice {
 public:
-  // Device and probe must outlive it; the module of probes is in use.
+  // Device and probe must outlive it; the module of probes must be in use.
   static Result<std::unique_ptr<ProbeOnDevice>> make(cuda::Device& device, const Probe& probe);
   ~ProbeOnDevice();
   ProbeOnDevice(const ProbeOnDevice&) = delete;
   ProbeOnDevice& operator=(const ProbeOnDevice&) = delete;
 
-  // Error: what memory and launches say, a fault included.
+  // Fails with errors of allocation and launching, including faults.
   Result<cuda::KernelRun> launch(bool long_one);
-  // What every thread of the last launch left, as offsets where chains are of addresses.
+  // The results of all threads in the last launch; addresses are converted to offsets.
   Result<std::vector<uint64_t>> results();
 
 private:
@@ -42,12 +42,12 @@ private:
   const Probe& probe_;
   uint64_t out_ = 0, in_ = 0;
   uint64_t threads_ = 0;
-  uint32_t start_ = 0; // node, of the next launch
+  uint32_t start_ = 0; // first node of the next launch
 };
 
 class ProbeRuns {
 public:
-  // Runs all probes on the emulator, for machines with the port law and as many SMs as this one.
+  // Runs all probes on the emulator, for machines with the same port rules and number of SMs as this one.
   static Result<std::unique_ptr<ProbeRuns>> make(std::vector<Probe> probes, const ir::Machine& machine);
 
   const std::vector<Probe>& probes() const { return probes_; }
@@ -60,7 +60,7 @@ private:
     emulator::Counters counters;
     timing::Recording recording;
     uint32_t registers = 0;
-    // Of the caches that were asked for last.
+    // For the cache sizes of the last query.
     std::optional<timing::MemorySystem> memory;
     timing::Traffic traffic;
   };
@@ -69,7 +69,7 @@ private:
 
   std::vector<Probe> probes_;
   std::unique_ptr<ir::Module> module_;
-  std::unique_ptr<cuda::Device> device_; // the counters point into its programs
+  std::unique_ptr<cuda::Device> device_; // the counters refer to its programs
   mutable std::vector<std::array<Run, 2>> runs_;
   mutable std::map<const ir::Function*, ir::Lowering> lowered_;
 };

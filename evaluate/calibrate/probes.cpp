@@ -9,17 +9,17 @@
 namespace ptxrewrite::evaluate {
 namespace {
 
-// One instruction or two of a chain, by turns: `{x}` is the chain's register, `{p}` a predicate, `{f}` a second
-// register of 32 bits, `{l}` one of 64. The numbers a to d are %a to %d; %fa, %fb the same as floating point, %da, %db
-// in double precision.
+// One instruction of a chain, or two that alternate: `{x}` is the chain's register, `{p}` a predicate, `{f}` a second
+// 32-bit register, `{l}` a 64-bit one. The parameters a to d are %a to %d; %fa, %fb are the same as f32, %da, %db as
+// f64.
 struct Chain {
-  const char* name; // of the figure, "latency." or "throughput." apart
+  const char* name; // of the figure, without "latency." or "throughput."
   const char* type; // of {x}
   const char* even;
   const char* odd;
 };
 
-// Links that no assembler can join: neighbours are different operations, or have different operands that are not known
+// Links that the assembler cannot combine: adjacent operations differ, or have different operands that are unknown
 // before the launch.
 constexpr Chain latency_chains[] = {
     {"integer", "b32", "add.u32 {x}, {x}, %a;", "xor.b32 {x}, {x}, %b;"},
@@ -28,7 +28,7 @@ constexpr Chain latency_chains[] = {
     {"fp64", "f64", "fma.rn.f64 {x}, {x}, %da, %db;", "fma.rn.f64 {x}, {x}, %db, %da;"},
     {"special_function", "f32", "rsqrt.approx.ftz.f32 {x}, {x};", "rsqrt.approx.ftz.f32 {x}, {x};"},
 };
-// A warp's product, of half precision: factors so small that the sum stays what it is.
+// A half-precision matrix product of a warp, with factors so small that the sum does not change.
 constexpr const char* product = "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {{x}, {f}}, {%a, %b, %c, %d}, "
                                 "{%a, %b}, {{x}, {f}};";
 constexpr Chain matrix_chain = {"matrix", "b32", product, product};
@@ -52,7 +52,7 @@ constexpr Chain throughput_chains[] = {
 };
 
 constexpr unsigned chains_of_warp = 4;
-constexpr unsigned stream_loads = 8; // in flight by thread
+constexpr unsigned stream_loads = 8; // in flight per thread
 constexpr uint32_t full_block = 1024;
 constexpr uint32_t ring_bytes = 4096; // of shared and constant memory
 
@@ -62,7 +62,7 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
   return text;
 }
 
-// The frame of all kernels. `declarations` and `before` stand ahead of the trips, `body` is a trip, `after` leaves the
+// The parts of a kernel's text. `declarations` and `before` precede the loop, `trip` is its body, `after` computes the
 // result in %rd9.
 struct Body {
   std::string declarations, before, trip, after;
@@ -98,7 +98,7 @@ std::string kernel_text(const std::string& name, const Body& body) {
   return text;
 }
 
-// Takes what a chain left, of whatever type, into 64 bits of %rd9.
+// Combines the final values of the chains, of any type, into 64 bits in %rd9.
 std::string collect(std::string_view type, unsigned chains) {
   std::string text = "  mov.u64 %rd9, 0;\n";
   for (unsigned i = 0; i < chains; ++i) {
@@ -117,7 +117,7 @@ std::string chain_kernel(const std::string& name, const Chain& chain, unsigned c
   body.declarations = fmt::format("  .reg .{} %x<4>;\n", type);
   body.before = "  cvt.rn.f32.u32 %fa, %a; cvt.rn.f32.u32 %fb, %b; cvt.rn.f64.u32 %da, %a; cvt.rn.f64.u32 %db, %b;\n";
   for (unsigned i = 0; i < chains; ++i) {
-    // Different in every chain, so that none is another's copy.
+    // A different value for each chain, so that none can be merged with another.
     body.before += fmt::format("  add.u32 %r3, %thread, {}; ", i + 1);
     body.before += type == "f32"   ? fmt::format("cvt.rn.f32.u32 %x{}, %r3;\n", i)
                    : type == "f64" ? fmt::format("cvt.rn.f64.u32 %x{}, %r3;\n", i)
@@ -136,13 +136,13 @@ std::string chain_kernel(const std::string& name, const Chain& chain, unsigned c
   return kernel_text(name, body);
 }
 
-// Follows addresses in shared memory. Lane i of a warp starts `a` words behind lane i - 1, in a ring of its own: a = 1
-// is free of conflicts, a = 32 has all lanes in one bank. With `b` a warp is alone; else all start alike.
+// Pointer chase in shared memory. Lane l starts at word `a` * l: a = 1 has no conflicts, a = 32 has all lanes in one
+// bank. All warps start at the same words.
 std::string shared_kernel(const std::string& name, unsigned chains, unsigned longer) {
   Body body;
   body.declarations =
       fmt::format("  .reg .b32 %x<4>, %base;\n  .shared .align 16 .b8 ring_{}[{}];\n", name, ring_bytes);
-  // Word w of the ring holds its own address: the chase stays where it is, and the banks do, too.
+  // Word w of the ring holds its own address: the chase stays at one word, and so in one bank.
   body.before = fmt::format("  mov.u32 %base, ring_{};\n", name) +
                 "  mov.u32 %r3, %r2;\n"
                 "FILL:\n"
@@ -161,14 +161,14 @@ std::string shared_kernel(const std::string& name, unsigned chains, unsigned lon
   for (unsigned link = 0; link < chain_links * longer; ++link)
     for (unsigned i = 0; i < chains; ++i)
       body.trip += fmt::format("  ld.shared.u32 %x{0}, [%x{0}];\n", i);
-  // As offsets, which are the same on every machine.
+  // Converted to offsets, which are the same on every machine.
   for (unsigned i = 0; i < chains; ++i)
     body.after += fmt::format("  sub.u32 %x{0}, %x{0}, %base;\n", i);
   body.after += collect("b32", chains);
   return kernel_text(name, body);
 }
 
-// Follows addresses in global memory, from node `thread x b + a` on; `c` is the distance of nodes.
+// Pointer chase in global memory, starting at node `thread x b + a`; `c` is the distance of nodes.
 std::string chase_kernel(const std::string& name, const char* load, unsigned longer) {
   Body body;
   body.before = "  mad.lo.u32 %r3, %thread, %b, %a; mul.wide.u32 %rd5, %r3, %c; add.s64 %rd6, %in, %rd5;\n";
@@ -178,7 +178,7 @@ std::string chase_kernel(const std::string& name, const char* load, unsigned lon
   return kernel_text(name, body);
 }
 
-// Follows addresses in constant memory, which are there only when the host has written them.
+// Pointer chase in constant memory, whose addresses must be written by the host.
 std::string constant_kernel(const std::string& name, unsigned longer) {
   Body body;
   body.before =
@@ -189,9 +189,9 @@ std::string constant_kernel(const std::string& name, unsigned longer) {
   return kernel_text(name, body);
 }
 
-// Every thread loads a word, several at a time, from memory that is read once, or again and again (`b` is the mask of
-// words). `a` is how far all threads go together. Wider loads would ask for several lines, and show miss registers,
-// too.
+// Every thread loads words, several at a time, from memory that is read once, or repeatedly (`b` is the mask of words).
+// `a` is the distance by which all threads advance. Wider loads would access several lines, and so depend on the number
+// of outstanding misses, too.
 std::string stream_kernel(const std::string& name, const char* load) {
   Body body;
   body.declarations = fmt::format("  .reg .b32 %v<{}>, %at, %x0;\n", stream_loads);
@@ -247,7 +247,7 @@ void add_shared_probes(double length, std::vector<Probe>& all) {
   };
   add("latency_shared", "latency.shared", 32, 1);
   add("throughput_load_store", "throughput.load_store", full_block, 1);
-  // The law of banks is no figure: it is predicted.
+  // Bank conflicts are not a figure: these probes are only predicted.
   for (uint32_t words : {2, 4, 8, 16, 32})
     add(fmt::format("shared_stride_{}", words), "", full_block, words);
 }
@@ -273,9 +273,9 @@ void add_chases(const ProbeScale& scale, std::vector<Probe>& all) {
   };
   const double length = scale.length;
   add("latency_l1", "latency.l1", 8192, 64, 4, 4 + std::max(200 * length, 4.0));
-  // Fewer than L2 holds, more than L1: and past L1 anyhow.
+  // Smaller than L2, larger than L1; the loads bypass L1 anyway.
   add("latency_l2", "latency.l2", 1 << 20, 256, 1, 2 + std::floor(4 * length));
-  // More than L2 holds, and no node twice.
+  // More nodes than L2 can hold, none of them repeated.
   const uint64_t fresh_nodes = static_cast<uint64_t>(std::max(20000 * length, 400.0)) / chase_links * chase_links;
   const uint64_t dram_bytes =
       std::max<uint64_t>(8 * scale.l2_bytes * static_cast<uint64_t>(std::ceil(length)), 1 << 20);
@@ -283,7 +283,7 @@ void add_chases(const ProbeScale& scale, std::vector<Probe>& all) {
   dram->fresh = true;
   dram->short_trips = static_cast<uint32_t>(fresh_nodes / chase_links / 4);
   dram->long_trips = static_cast<uint32_t>(fresh_nodes / chase_links);
-  // A line of its own for each of 1024 threads' accesses.
+  // Each access of the 1024 threads has a line of its own.
   Probe* misses = add("outstanding_misses", "memory.outstanding_misses", 4 << 20, 128, 0, 0);
   misses->block = {full_block, 1, 1};
   misses->short_trips = 2;
@@ -303,7 +303,7 @@ void add_chases(const ProbeScale& scale, std::vector<Probe>& all) {
   all.push_back(std::move(constant));
 }
 
-// The largest power of two that is not above.
+// The largest power of two that does not exceed `value`.
 uint64_t power_below(uint64_t value) {
   uint64_t power = 1;
   while (power * 2 <= value)
@@ -329,11 +329,11 @@ void add_streams(const ProbeScale& scale, std::vector<Probe>& all) {
     probe.numbers = {together, static_cast<uint32_t>(bytes / 4 - 1), 0, 0};
     all.push_back(probe);
   };
-  // Several times what L2 holds, in both launches: what the launch before left there shortens both alike.
+  // Several times the size of L2 in both launches: hits on data of the preceding launch shorten both alike.
   const uint32_t dram_trips = trips(scale.length, 48) + 2;
   const uint64_t read = uint64_t(together) * 4 * stream_loads * dram_trips;
   set("stream_dram", "memory.achieved_dram_gb_per_second", 2 * power_below(read - 1), dram_trips / 2, dram_trips);
-  // An eighth of what L2 holds, by all SMs.
+  // An eighth of the size of L2, read by all SMs.
   const uint64_t l2_bytes = std::max<uint64_t>(power_below(scale.l2_bytes / 8), 1 << 16);
   set("stream_l2", "memory.l2_bytes_per_clock", l2_bytes, trips(scale.length, 16) + 2, trips(scale.length, 80) + 8);
 }
@@ -414,7 +414,7 @@ std::vector<std::byte> probe_memory(const Probe& probe, uint64_t address) {
     std::vector<uint32_t> next(nodes);
     std::iota(next.begin(), next.end(), 0u);
     if (probe.memory == ProbeMemory::random_ring) {
-      // Sattolo's shuffle: one cycle over all nodes.
+      // Sattolo's shuffle: a single cycle over all nodes.
       uint64_t state = 1;
       for (uint32_t i = nodes; i-- > 1;) {
         state = state * 6364136223846793005 + 1442695040888963407;

@@ -13,7 +13,7 @@
 namespace ptxrewrite::evaluate {
 namespace {
 
-constexpr unsigned warm_up = 2; // launches that are not counted
+constexpr unsigned warm_up = 2; // launches that are not measured
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -35,7 +35,7 @@ public:
 
   Result<std::vector<double>> time_probe(size_t probe, bool long_one, unsigned rounds) override {
     device_.use_module(0);
-    // Probes come twice in a row: memory of the last one is still there.
+    // Two consecutive calls for the same probe reuse its memory.
     if (last_ != &probes_[probe]) {
       on_device_.reset();
       auto made = ProbeOnDevice::make(device_, probes_[probe]);
@@ -121,7 +121,7 @@ public:
   }
 
 private:
-  // The model's L2 is empty in the beginning, too.
+  // The model's L2 also starts empty.
   Status flush() {
     const uint64_t l2 = device_.info().l2_bytes;
     if (l2 == 0) return {};
@@ -190,7 +190,7 @@ private:
     state_ = state_ * 6364136223846793005 + 1442695040888963407;
     return static_cast<double>(state_ >> 11) * 0x1p-53;
   }
-  // About normal: the sum of twelve numbers between 0 and 1 has variance 1.
+  // Approximately normal: the sum of twelve uniform numbers between 0 and 1 has variance 1.
   double disturbed(double seconds) {
     double sum = -6;
     for (int i = 0; i < 12; ++i)
