@@ -14,7 +14,7 @@ double mean(std::span<const double> values) {
   return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// 1 for the smallest; equal values share the mean of theirs.
+// Ranks from 1; equal values share the mean of their ranks.
 std::vector<double> ranks(std::span<const double> values) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t(0));
@@ -55,7 +55,7 @@ double spearman(std::span<const double> a, std::span<const double> b) {
 
 double kendall_tau(std::span<const double> a, std::span<const double> b) {
   if (a.size() != b.size()) return 0;
-  double agree = 0, in_a = 0, in_b = 0; // pairs: alike minus contrary; that differ in a; in b
+  double agree = 0, in_a = 0, in_b = 0; // pairs: concordant minus discordant; with different values in a; in b
   for (size_t i = 0; i < a.size(); ++i)
     for (size_t j = 0; j < i; ++j) {
       const int x = (a[i] > a[j]) - (a[i] < a[j]), y = (b[i] > b[j]) - (b[i] < b[j]);
@@ -74,7 +74,7 @@ double regret_of_choice(std::span<const double> measured, std::span<const double
 
 Agreement agreement(std::span<const MeasuredPoint> points, size_t which) {
   std::vector<double> measured, estimated, scaled;
-  std::map<std::string, std::vector<double>> ratios; // of suites, as logarithms
+  std::map<std::string, std::vector<double>> ratios; // by suite, logarithms
   for (const MeasuredPoint& point : points) {
     measured.push_back(point.seconds);
     estimated.push_back(point.estimates[which]);

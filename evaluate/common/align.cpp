@@ -1,5 +1,5 @@
-// Aligns by anchors: keys that occur once on both sides, the longest increasing run of them, then the same between two
-// anchors. Where no anchor is left, a small table gives the longest common subsequence.
+// Aligns by anchors: the longest increasing sequence of keys that are unique on both sides, then recursively between
+// adjacent anchors. Without anchors, dynamic programming gives the longest common subsequence.
 #include "evaluate/common/align.h"
 
 #include <algorithm>
@@ -11,14 +11,14 @@ namespace ptxrewrite::evaluate {
 
 namespace {
 
-constexpr size_t table_limit = 4u << 20; // cells of the quadratic method
+constexpr size_t table_limit = 4u << 20; // table cells of the quadratic algorithm
 
 struct Segment {
   uint32_t a_begin, a_end, b_begin, b_end;
   bool empty() const { return a_begin == a_end || b_begin == b_end; }
 };
 
-// The longest chain of pairs that increases in both members; `pairs` is sorted by the first.
+// The longest chain of pairs that increases in both members; `pairs` must be sorted by the first member.
 Matches longest_increasing(const Matches& pairs) {
   std::vector<uint32_t> tails, previous(pairs.size(), UINT32_MAX);
   for (uint32_t i = 0; i < pairs.size(); ++i) {
@@ -96,7 +96,7 @@ private:
 
   void solve_by_table(const Segment& s) {
     uint32_t rows = s.a_end - s.a_begin, columns = s.b_end - s.b_begin;
-    // length[i][j]: of the longest common subsequence of the parts behind i and j.
+    // length[i][j]: length of the longest common subsequence of the suffixes at i and j.
     std::vector<uint32_t> length(size_t{rows + 1} * (columns + 1), 0);
     auto at = [&](uint32_t i, uint32_t j) -> uint32_t& { return length[size_t{i} * (columns + 1) + j]; };
     for (uint32_t i = rows; i-- > 0;)
@@ -117,7 +117,7 @@ private:
   Matches matches_;
 };
 
-// Numbers texts so that equal ones have equal numbers.
+// Assigns numbers to texts, equal numbers to equal texts.
 class Numbering {
 public:
   uint32_t of(std::string text) {
@@ -137,7 +137,7 @@ std::string_view mnemonic(std::string_view text) {
   return text.substr(0, text.find_first_of(" ;"));
 }
 
-// The text with the numbers of its registers blanked: `%r12` -> `%r`.
+// The text without register numbers: `%r12` -> `%r`.
 std::string without_register_numbers(std::string_view text) {
   std::string out;
   bool in_register = false;
@@ -162,7 +162,7 @@ std::vector<uint32_t> keys_of(std::span<const ListingLine> lines, Numbering& num
   return keys;
 }
 
-// Adds matches by a weaker key between the matches there are.
+// Adds matches by a weaker key between the existing matches.
 template <class KeyOf>
 void refine(Matches& matches, std::span<const ListingLine> left, std::span<const ListingLine> right, KeyOf&& key_of) {
   Numbering numbering;
@@ -188,8 +188,8 @@ Matches match_by_text(std::span<const ListingLine> left, std::span<const Listing
   return matches;
 }
 
-// For each line of the right listing that stands for a source instruction: is it the one that is shown beside it? A
-// pass may have made several from one; the likest is shown, the others are insertions.
+// For each line of the right listing with a source instruction: is it the one to be shown beside that instruction? If a
+// pass made several instructions from one, the most similar one is shown, and the others are insertions.
 std::vector<bool> representatives(std::span<const ListingLine> left, std::span<const ListingLine> right) {
   std::unordered_map<uint32_t, const ListingLine*> originals;
   for (const ListingLine& line : left)

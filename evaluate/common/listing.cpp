@@ -9,7 +9,7 @@ namespace ptxrewrite::evaluate {
 
 namespace {
 
-// What stands before the body in the printed text, line by line.
+// Lists the printed text before the body, line by line.
 void list_header(const ir::Function& function, std::vector<ListingLine>& lines) {
   std::string text;
   ir::print(function, text);
@@ -27,12 +27,11 @@ void list_header(const ir::Function& function, std::vector<ListingLine>& lines) 
   }
 }
 
-// `in_section` tells whether the block begins inside a section of a hardware form, and afterwards whether it ends in
-// one.
+// `in_section` tells whether the block begins inside a section of a hardware form, and is updated for its end.
 void list_block(const ir::Function& function, ir::BlockId block, bool& in_section, std::vector<ListingLine>& lines) {
   const SourceFile& source = function.module().source;
   if (function.blocks[block].label) lines.push_back({function.block_name(block) + ":", {}, 0, false, false});
-  // The order of register declarations means nothing, and SSA form forgets it: runs of them are sorted.
+  // The order of register declarations has no meaning and is lost in SSA form: runs of them are sorted.
   size_t run_begin = lines.size();
   auto by_text = [](const ListingLine& a, const ListingLine& b) { return a.text < b.text; };
   for (ir::InstructionId id : function.instructions_in(block)) {
@@ -59,8 +58,8 @@ void list_block(const ir::Function& function, ir::BlockId block, bool& in_sectio
   if (run_begin < lines.size()) std::sort(lines.begin() + static_cast<ptrdiff_t>(run_begin), lines.end(), by_text);
 }
 
-// What follows ` original ` in an annotation of the entry block: passes that keep the original kernel beside the
-// rewritten one say so there.
+// The word after ` original ` in an annotation of the entry block, by which passes name the original of a rewritten
+// kernel.
 std::string original_name(const ir::Function& function) {
   constexpr std::string_view marker = " original ";
   for (ir::InstructionId id : function.instructions_in(function.entry())) {

@@ -1,4 +1,4 @@
-// A machine by the name that a user gives it.
+// Finds a machine by the name that a user gives.
 #pragma once
 
 #include "ir/machine/figures/machine.h"
@@ -9,8 +9,9 @@
 
 namespace ptxrewrite::evaluate {
 
-// A target (sm_80), the name of a machine that is built in (titanv), or a TOML file of one, which is read once and kept
-// for the rest of the process. Any thread. Error: no such machine. nullptr: the file is wrong, which was shown.
+// Accepts a target (sm_80), the name of a built-in machine (titanv), or a TOML file, which is read once and cached for
+// the rest of the process. Thread-safe. Fails if there is no such machine. Returns nullptr for an invalid file, after
+// showing the diagnostics.
 Result<const ir::Machine*> machine_named(const std::string& name, const Console& console);
 
 } // namespace ptxrewrite::evaluate

@@ -80,7 +80,7 @@ bool check_selection(const ir::Module& module, const std::string& glob, const Co
     if (transforms::matches_glob(glob, name)) return true;
     names.emplace_back(name);
   }
-  // Without a glob of the user's own there is nothing to find wrong: a module may hold no function at all.
+  // The default glob is always valid, even if the module has no functions.
   if (glob == "*") return true;
   std::string message = "no kernel or function matches '" + glob + "'";
   message += names.empty() ? "; there is none in this file" : near_names(glob, names);

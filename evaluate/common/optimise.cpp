@@ -42,7 +42,7 @@ bool changed(const transforms::PipelineReport& report, const transforms::Pipelin
   });
 }
 
-// Has ptxas chosen each step from the original on? Then it made no function worse.
+// Did ptxas evaluate each step, starting from the original? Then no function is worse.
 bool is_weighed(const transforms::PipelineReport& report, const OptimiseSettings& settings) {
   return settings.architecture.empty() && report.assemblies > 0 && !report.ptxas_refused;
 }
@@ -54,8 +54,8 @@ transforms::Remark remark_of_ptxas(std::string text, std::string function) {
   return remark;
 }
 
-// What the assembler makes of the source and of the result. Functions that lost are given back: the source is read
-// again and the passes leave them out. Nothing without ptxas, with a remark that says so.
+// Assembles the source and the result. Functions that became worse are restored: the source is parsed again and the
+// passes skip them. Without ptxas, only adds a remark.
 Status weigh(const transforms::Pipeline& pipeline, const OptimiseSettings& settings, Optimised& result) {
   const SourceFile source = result.module->source;
   auto give_up = [&](const Error& error) {
@@ -69,7 +69,7 @@ Status weigh(const transforms::Pipeline& pipeline, const OptimiseSettings& setti
   if (!after) return give_up(after.error());
   std::vector<std::string> lost = ir::worse_functions(*before, *after);
   if (settings.gives_back && !lost.empty()) {
-    Diagnostics ignored; // the same text was read before
+    Diagnostics ignored; // the same text was parsed before
     transforms::RunOptions again = settings.run;
     again.excluded = lost;
     Result<Optimised> second = run_passes(grammar::read_module(source, ignored), pipeline, again);

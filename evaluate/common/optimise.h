@@ -1,4 +1,5 @@
-// What `opt` makes of one module: the passes run, the assembler weighs, the text and its side file come out.
+// The implementation of `opt` for one module: runs the passes, weighs results with the assembler, returns the text and
+// its side file.
 #pragma once
 
 #include "ir/core/module.h"
@@ -10,28 +11,28 @@
 
 namespace ptxrewrite::evaluate {
 
-// What -O stands for: the legal rewrites that are known to pay, in an order in which they help each other.
+// The pipeline of -O: the legal rewrites that are known to be profitable, each before those that it enables.
 extern const char* const optimising_pipeline;
 
 struct OptimiseSettings {
   transforms::RunOptions run;
-  bool gives_back = false;    // functions that the assembler makes more of than before stay as they were: -O
-  bool wants_figures = false; // Optimised::before and after, whatever it costs
-  bool may_run_ptxas = true;  // else nothing is weighed
-  std::string architecture;   // that the assembler counts for ("sm_90"); "": the text's own target
+  bool gives_back = false;    // -O: restores functions for which the assembler generates more code than before
+  bool wants_figures = false; // compute Optimised::before and after, regardless of cost
+  bool may_run_ptxas = true;  // if false, nothing is weighed
+  std::string architecture;   // the assembler's target ("sm_90"); "": the text's own target
 };
 
 struct Optimised {
   std::unique_ptr<ir::Module> module;
   transforms::PipelineReport report;
   std::string text;
-  std::string side_file;            // "": no kernel has variants
-  std::vector<Diagnostic> warnings; // on the module's source
+  std::string side_file;            // "" if no kernel has variants
+  std::vector<Diagnostic> warnings; // with ranges in the module's source
   ir::FiguresByFunction before, after;
-  std::string no_figures; // why there are none
+  std::string no_figures; // why figures are missing
 };
 
-// `module` as it was read. Errors: defects of a pass, found by RunOptions::verify_each.
+// `module` must be as it was read. Fails on defects of a pass, found by RunOptions::verify_each.
 Result<Optimised> optimise(std::unique_ptr<ir::Module> module, const transforms::Pipeline& pipeline,
                            const OptimiseSettings& settings);
 

@@ -10,7 +10,8 @@
 namespace ptxrewrite::evaluate {
 namespace {
 
-// Passes do not run the assembler: another process, started within the user's, could meet handlers of the program's.
+// Passes must not run the assembler: a process started inside the user's program could interfere with its signal
+// handlers.
 transforms::RunOptions run_options(std::vector<std::string> excluded) {
   transforms::RunOptions options;
   options.excluded = std::move(excluded);
@@ -25,7 +26,8 @@ std::map<std::string, std::string> texts_of(const ir::Module& module) {
   return texts;
 }
 
-// Kernels of both whose text differs. `before` has gone into SSA form and out of it, too: that alone renames values.
+// Returns the kernels with different texts in the two modules. `before` must also have been converted to SSA form and
+// back, because that renames values.
 std::set<std::string> changed_kernels(const ir::Module& before, const ir::Module& after) {
   std::set<std::string> changed;
   const std::map<std::string, std::string> old_texts = texts_of(before);

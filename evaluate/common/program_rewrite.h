@@ -1,5 +1,5 @@
-// Modules of a running program rewritten when they are loaded, and a table of what its launches ran: for `exec`, on the
-// emulator and on a GPU.
+// Rewrites modules of a running program when they are loaded, and counts which code its launches ran: for `exec`, on
+// the emulator and on a GPU.
 #pragma once
 
 #include "ir/core/module.h"
@@ -15,29 +15,29 @@
 
 namespace ptxrewrite::evaluate {
 
-// A module as it is run in the place of the program's.
+// The module that is run instead of the program's.
 struct RewrittenModule {
   std::unique_ptr<ir::Module> module; // nullptr: the passes changed nothing
   std::string text;
-  std::set<std::string> changed; // kernels whose own text is another one: no condition decides
+  std::set<std::string> changed; // kernels that are rewritten without conditions
 };
 
-// Of the kernels that passes changed, those that cannot run as they are now.
+// Returns those of the changed kernels that cannot be run in their new form.
 using RefusedKernels = std::function<std::vector<std::string>(const ir::Module&, const std::set<std::string>& kernels)>;
 
-// The legal form, chosen by the static machine model: no assembler is started within the program. Kernels that
-// `refused` names stay as they were. Errors: passes that fail, a result that cannot be read.
+// Rewrites in legal form, with choices by the static machine model: the assembler is not run inside the program.
+// Kernels that `refused` returns keep their original form. Fails if a pass fails or the result cannot be parsed.
 Result<RewrittenModule> rewrite_for_program(const ir::Module& original, const std::string& passes,
                                             const RefusedKernels& refused = {});
 
-// A kernel's launches.
+// Launches of one kernel.
 struct LaunchCounts {
   std::string kernel;
   uint64_t rewritten = 0, original = 0;
-  std::map<std::string, uint64_t> reasons; // why the original ran, and how often
+  std::map<std::string, uint64_t> reasons; // why originals were launched, and how often
 };
 
-// As much of a text as a table has room for.
+// Truncates a text to fit into a table.
 std::string beginning(const std::string& text);
 std::string launch_counts_text(const std::string& passes, const std::vector<LaunchCounts>& counts);
 // {"passes": ..., "kernels": [...]}

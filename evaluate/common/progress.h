@@ -1,4 +1,4 @@
-// A line on standard error that says how far a long job is: on a terminal only, and not before two seconds are over.
+// A progress line on standard error for long jobs: only on a terminal, and only after two seconds.
 #pragma once
 
 #include <chrono>
@@ -10,13 +10,13 @@ namespace ptxrewrite::evaluate {
 class Progress {
 public:
   explicit Progress(size_t total);
-  ~Progress(); // takes the line away
+  ~Progress(); // removes the line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // `label` is being worked on, after `done` of the total.
+  // Shows that `label` is in progress, after `done` of the total.
   void show(size_t done, const std::string& label);
-  // Before anything else is written.
+  // Must be called before other output.
   void clear();
 
 private:

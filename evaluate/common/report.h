@@ -18,14 +18,14 @@ struct ReportSelection {
   bool any() const { return explain || statistics || times; }
 };
 
-// As text for people, with source lines and carets; `colour` adds ANSI colours.
+// Text with source lines and carets; `colour` adds ANSI colours.
 std::string report_text(const transforms::PipelineReport& report, const SourceFile& source,
                         const ReportSelection& selection, bool colour);
 // {"file":..., "functions":[...], "remarks":[...], "ledger":[...], "statistics":{...}, "times":[...]}; lines and
 // columns are 1-based, seconds wall clock.
 nlohmann::ordered_json report_json(const transforms::PipelineReport& report, const SourceFile& source,
                                    const ReportSelection& selection);
-// [{"severity", "file", "line", "column", "message", "notes"}]; fields without a value are left out.
+// [{"severity", "file", "line", "column", "message", "notes"}]; fields without a value are omitted.
 nlohmann::ordered_json diagnostics_json(const std::vector<CollectedDiagnostic>& diagnostics);
 
 } // namespace ptxrewrite::evaluate

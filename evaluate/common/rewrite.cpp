@@ -49,13 +49,13 @@ Result<Rewritten> rewrite(const ir::Module& original, const std::string& passes,
                           transforms::RunOptions options) {
   Result<transforms::Pipeline> pipeline = transforms::parse_pipeline(passes);
   if (!pipeline) return pipeline.error();
-  Diagnostics diagnostics; // the same text was read before
+  Diagnostics diagnostics; // the same text was parsed before
   std::unique_ptr<ir::Module> module = grammar::read_module(original.source, diagnostics);
   if (!module) return Error{"the original cannot be read again", {}};
   options.form = form;
   const std::string name = (passes.empty() ? "no pass" : passes) + " (" + form_word(form) + ")";
   Rewritten result;
-  if (only_annotates(*pipeline, form)) { // as opt does it
+  if (only_annotates(*pipeline, form)) { // as in opt
     transforms::AnnotatedText annotated = annotated_text(*module, *pipeline, options);
     result.text = std::move(annotated.text);
     result.remarks = std::move(annotated.report.remarks);

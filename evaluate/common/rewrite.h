@@ -1,4 +1,4 @@
-// One kernel file and one pipeline: what its passes make of it, read back from the text that a file would hold.
+// Runs one pipeline over one kernel file; the result is parsed again from its text, as from a file.
 #pragma once
 
 #include "ir/core/module.h"
@@ -14,10 +14,10 @@ const char* form_word(transforms::OutputForm form);
 struct Rewritten {
   std::unique_ptr<ir::Module> module; // nullptr: the passes changed nothing
   std::string text;
-  std::vector<transforms::Remark> remarks; // of the passes, where they only annotate
+  std::vector<transforms::Remark> remarks; // of the passes, if these only annotate
 };
 
-// Errors: a pipeline that is none, passes that fail, a result that cannot be read.
+// Fails for an invalid pipeline, if a pass fails, or if the result cannot be parsed.
 Result<Rewritten> rewrite(const ir::Module& original, const std::string& passes, transforms::OutputForm form,
                           transforms::RunOptions options);
 

@@ -8,11 +8,11 @@
 namespace ptxrewrite::evaluate {
 namespace {
 
-// SplitMix64: the same numbers on every machine, which the standard's distributions do not promise.
+// SplitMix64: gives the same numbers on every machine, unlike the standard library's distributions.
 class Random {
 public:
   explicit Random(uint64_t seed) : state_(seed) {}
-  // The high half of a product keeps the bias of a range far below what a resample could show.
+  // Uses the high half of a product: the bias of the range is far below the resolution of the resampling.
   size_t below(size_t limit) {
     return static_cast<size_t>((static_cast<unsigned __int128>(next()) * static_cast<uint64_t>(limit)) >> 64);
   }
