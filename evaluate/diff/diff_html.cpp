@@ -1,6 +1,6 @@
-// A difference as one self-contained page: two panes that scroll together, a table of counts on top, a mark before each
-// line that differs and on the words that do, a source line and provenance in each line's tooltip. What has no
-// difference is folded away, so that the page opens at the first one.
+// A difference as one self-contained page: two panes with synchronized scrolling, a table of counts at the top, marks
+// for lines and words that differ, source line and provenance in each line's tooltip. Functions without a difference are
+// folded, so that the page opens at the first difference.
 #include "evaluate/diff/diff_render.h"
 #include "evaluate/diff/word_marks.h"
 #include "support/text/html_text.h"
@@ -36,7 +36,7 @@ body.short .kept,.pane .folded{display:none}.pane h2.same{cursor:pointer;font-we
 </style></head><body>
 )";
 
-// Keeps the two panes at the same place, marks the line under the pointer on both sides, and hides what is equal.
+// Synchronizes the panes, highlights the line under the pointer on both sides, and hides equal lines.
 constexpr const char* page_script = R"(<script>
 const panes=[...document.querySelectorAll('.pane')];let busy=false;
 panes.forEach((p,i)=>p.addEventListener('scroll',()=>{if(busy)return;busy=true;const o=panes[1-i];

@@ -30,7 +30,7 @@ std::string shown(const std::vector<ListingLine>& lines, uint32_t index) {
   return std::string(indentation(lines[index])) + lines[index].text;
 }
 
-// "backprop.ptx:63" or the function alone: where the hunk starts in the left file.
+// "backprop.ptx:63", or only the function: the start of the hunk in the left file.
 std::string hunk_title(const Difference& part, size_t first) {
   std::string title = part.name.empty() ? "outside functions" : part.name;
   for (size_t row = first; row < part.rows.size(); ++row) {

@@ -1,4 +1,4 @@
-// A function's control-flow graph for other programs.
+// Exports a function's control-flow graph.
 #pragma once
 
 #include "ir/core/function.h"
@@ -10,7 +10,7 @@
 
 namespace ptxrewrite::evaluate {
 
-// One digraph in DOT with a cluster per function, as `dot` draws one graph per file: a box per block with its
+// One DOT digraph with a cluster per function, because `dot` draws one graph per file: a box per block with its
 // instructions; fall-through edges are dashed.
 std::string flow_graph_dot(std::span<const ir::Function* const> functions);
 // {"function", "blocks": [{"name", "instructions": [...], "successors": [...], "falls_through"}]}

@@ -17,7 +17,7 @@ namespace ptxrewrite::evaluate {
 
 namespace {
 
-// Instructions by unit, what stands beside the lines under "other".
+// Instructions by unit; those outside of the lines count as "other".
 std::map<std::string, uint32_t, std::less<>> by_unit(const MachineListing& listing) {
   std::map<std::string, uint32_t, std::less<>> units;
   for (const MachineListingLine& line : listing.lines) {
@@ -30,7 +30,8 @@ std::map<std::string, uint32_t, std::less<>> by_unit(const MachineListing& listi
   return units;
 }
 
-// `2  MOV IMAD.WIDE  add.s64 %rd3, %rd1, %rd2;`: counts and names in columns, so that equal lines are equal texts.
+// `2  MOV IMAD.WIDE  add.s64 %rd3, %rd1, %rd2;`: counts and names are columns of the text, so that equal lines have
+// equal texts.
 ListingLine shown_line(const MachineListingLine& line) {
   ListingLine shown;
   if (line.is_label) {

@@ -1,5 +1,5 @@
-// The machine instructions of kernels before and after a rewrite: which lines of PTX cost how many of them, and what
-// the kernel has of each unit in all.
+// Compares the machine instructions of kernels before and after a rewrite: the number for each line of PTX, and the
+// totals by unit.
 #pragma once
 
 #include "evaluate/diff/diff_render.h"
@@ -12,25 +12,25 @@
 
 namespace ptxrewrite::evaluate {
 
-// One kernel or function on both sides. A side without it is empty: its name is "".
+// One kernel or function on both sides. A missing side is empty: its name is "".
 struct MachinePair {
   MachineListing before, after;
 };
 
-// Functions with a body whose name matches `glob` on either side, in the order of the texts. Names are matched; a
-// rewritten variant (`//@ PASS original NAME`) is paired with its original, and the copy of the original beside it is
-// left out.
+// Functions with a body whose name matches `glob` on either side, in text order, matched by name. A rewritten variant
+// (`//@ PASS original NAME`) is paired with its original, and the copy of the original that is kept beside it is left
+// out.
 std::vector<MachinePair> pair_machine_listings(const ir::Module& before, const ir::Module& after,
                                                const std::string& glob, const ir::Machine& machine,
                                                uint32_t compute_capability);
 
-// The pairs' lines, each with its machine instructions in front, as a difference to be rendered (diff_render.h).
+// The pairs' lines, each preceded by its machine instructions, as a difference for rendering (diff_render.h).
 DifferenceReport machine_difference(const std::vector<MachinePair>& pairs);
 
-// A table of machine instructions, registers and spills, then one of instructions by unit, before and after.
+// A table of machine instructions, registers and spills, followed by one of instructions by unit, before and after.
 std::string machine_summary_text(const std::vector<MachinePair>& pairs, const Palette& palette);
 
-// The same figures, beside the lines that difference_json() gives.
+// The same figures, in addition to the lines of difference_json().
 nlohmann::ordered_json machine_difference_json(const std::vector<MachinePair>& pairs, const DifferenceReport& report);
 
 } // namespace ptxrewrite::evaluate

@@ -1,4 +1,4 @@
-// Two lines that stand for each other, with the words in which they differ marked: HTML for a page.
+// Marks the words in which two corresponding lines differ, as HTML.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace ptxrewrite::evaluate {
 
-// Escaped; what the other line does not have stands in <mark>.
+// Escaped text; words that the other line lacks are inside <mark>.
 struct MarkedWords {
   std::string left, right;
 };
-// Words are runs of letters, digits and _ $ % . (as PTX has them), anything else is a word of its own.
+// Words are runs of letters, digits and _ $ % . (as in PTX); any other character is a word of its own.
 MarkedWords mark_words(std::string_view left, std::string_view right);
 
 } // namespace ptxrewrite::evaluate
