@@ -30,7 +30,7 @@ uint64_t word_at(std::span<const std::byte> bytes, size_t at) {
   return word;
 }
 
-// A buffer or variable that goes into the files.
+// A buffer or variable to be written to the files.
 struct Kept {
   const launch::Buffer* data = nullptr;
   const char* section = "buffer";
@@ -42,7 +42,7 @@ struct Kept {
 
 struct Pointer {
   const Kept* target = nullptr;
-  uint64_t offset = 0; // bytes
+  uint64_t offset = 0; // in bytes
 };
 
 class LaunchWriter {
@@ -100,7 +100,7 @@ private:
     for (const Kept& kept : kept_)
       if (kept.data->address && word - kept.data->address < kept.before.size())
         return Pointer{&kept, word - kept.data->address};
-    // The end of a range, where nothing else begins.
+    // A pointer to the end of a range, if no other range begins there.
     for (const Kept& kept : kept_)
       if (kept.data->address && word - kept.data->address == kept.before.size())
         return Pointer{&kept, kept.before.size()};
@@ -111,7 +111,7 @@ private:
     return found == textures_.end() ? nullptr : &*found;
   }
 
-  // Calls visit(argument's number, offset in it, the pointer) for pointers among the arguments.
+  // Calls visit(argument index, offset in the argument, pointer) for pointers among the arguments.
   template <class Visit> void for_each_pointer(const Visit& visit) const {
     for (size_t i = 0; i < launch_.arguments.size(); ++i) {
       const std::span<const std::byte> bytes = launch_.arguments[i].bytes;
@@ -120,7 +120,7 @@ private:
     }
   }
 
-  // Buffers get the type that the kernel accesses them as.
+  // Sets the types of buffers to those with which the kernel accesses them.
   void choose_types() {
     const ir::Function* kernel = launch::find_kernel(*input_.module, launch_.kernel);
     if (!kernel) return;
@@ -128,7 +128,7 @@ private:
     for_each_pointer([&](size_t argument, size_t at, const Pointer& found) {
       Kept& target = kept_[static_cast<size_t>(found.target - kept_.data())];
       if (target.type != ir::ScalarType::u8 || !target.is_buffer() || argument >= parts.size()) return;
-      if (found.offset == target.before.size()) return; // nothing of it is accessed from its end on
+      if (found.offset == target.before.size()) return; // a pointer to its end accesses nothing
       for (const launch::ParameterPart& part : parts[argument])
         if (part.offset == at && part.is_address && launch::is_plain_type(part.element_type))
           target.type = part.element_type;
@@ -143,7 +143,7 @@ private:
   }
 
   bool holds_addresses(std::span<const std::byte> bytes, uint64_t address) const {
-    // Words lie as they are aligned on the device.
+    // Only words that are aligned on the device are examined.
     for (size_t at = (8 - address % 8) % 8; at + sizeof(uint64_t) <= bytes.size(); at += sizeof(uint64_t)) {
       const uint64_t word = word_at(bytes, at);
       if (word >= least_ && word <= most_ && (pointer(word) || texture_of(word))) return true;
@@ -167,7 +167,7 @@ private:
     return any;
   }
 
-  // Can the argument name the buffer, so that it may lie anywhere?
+  // Can the argument refer to the buffer by name, so that the buffer needs no fixed address?
   bool is_expressible(size_t argument, const Pointer& found) const {
     const launch::Parameter& parameter = call_.kernel.signature.parameters[argument];
     return found.target->is_buffer() && found.offset % byte_width(found.target->type) == 0 &&
@@ -195,7 +195,7 @@ private:
     if (!parameter.is_array && bytes.size() == 8 && !is_float(parameter.type))
       return word_text(number, word_at(bytes, 0));
     if (!parameter.is_array && launch::is_plain_type(parameter.type) && bytes.size() == byte_width(parameter.type)) {
-      // Floating point by its bits, which lose nothing.
+      // Floating-point values are written as bits, which is exact.
       if (is_float(parameter.type)) return fmt::format("{{ b{} = \"{:#x}\" }}", 8 * bytes.size(), word_at(bytes, 0));
       return fmt::format("{{ {} = {} }}", spelling(parameter.type),
                          launch::to_string(launch::decode(parameter.type, bytes.data()).integer));
@@ -273,7 +273,7 @@ private:
   const launch::Launch& launch_;
   std::vector<Kept> kept_;
   std::vector<launch::Texture> textures_;
-  uint64_t least_ = 0, most_ = 0; // of the addresses that the files know
+  uint64_t least_ = 0, most_ = 0; // range of addresses in the files
   std::set<std::string> file_names_;
   CapturedFiles out_;
   Status status_;

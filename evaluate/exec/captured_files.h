@@ -1,5 +1,4 @@
-// A launch as files that `run`, `verify`, `study`, `score` and `bench` take: launch file, PTX, buffers before and
-// after.
+// A launch as files for `run`, `verify`, `study`, `score` and `bench`: launch file, PTX, buffers before and after.
 #pragma once
 
 #include "evaluate/exec/launch_image.h"
@@ -18,13 +17,13 @@ struct CapturedFile {
 struct CapturedFiles {
   std::vector<CapturedFile> files; // launch.toml is the last
   uint64_t buffers = 0;
-  uint64_t bytes = 0; // of buffers and variables before the launch, unpacked
-  // Memory holds addresses: buffers say where they lie, which a GPU cannot do.
+  uint64_t bytes = 0; // buffers and variables before the launch, uncompressed
+  // Memory contains pointers, so buffers need fixed addresses, which a GPU does not support.
   bool has_addresses = false;
 };
 
-// `input` is the launch before it took place; the program's memory is as it is after it. Errors: too little memory to
-// pack them.
+// `input` is the launch before its execution; the program's memory must be in the state after it. Fails if there is too
+// little memory to compress the files.
 Result<CapturedFiles> captured_files(const cuda::LaunchCall& call, const LaunchInput& input,
                                      const TouchedMemory& touched);
 

@@ -21,7 +21,7 @@
 namespace ptxrewrite::evaluate {
 namespace {
 
-// What is legible of a mangled name is enough to tell a folder; the launch file has the whole.
+// The readable part of a mangled name is enough for a folder name; the launch file has the full name.
 std::string folder_name(const std::string& kernel, uint64_t launch) {
   constexpr size_t longest = 80;
   std::string name = kernel.substr(0, longest);
@@ -30,7 +30,7 @@ std::string folder_name(const std::string& kernel, uint64_t launch) {
   return fmt::format("{}-{}", name, launch);
 }
 
-// A new folder below `parent`. Kernels whose names begin alike, and processes that a program starts, want the same one.
+// Creates a new folder in `parent`. Kernels with a common prefix, and child processes, may request the same name.
 Result<std::filesystem::path> make_folder(const std::string& parent, const std::string& name) {
   constexpr int most_of_a_name = 100000;
   for (int number = 1; number <= most_of_a_name; ++number) {
@@ -108,7 +108,7 @@ void CapturingHook::after(const cuda::LaunchCall& call, const emulator::LaunchRe
   captured.bytes = files->bytes;
   captured.has_addresses = files->has_addresses;
   if (settings_.hottest) {
-    // After a fork, what was captured before belongs to the parent.
+    // After a fork, earlier captures belong to the parent process.
     for (const Captured& colder : kernel.captured)
       if (colder.process == captured.process)
         std::filesystem::remove_all(std::filesystem::path(colder.file).parent_path(), ignored);

@@ -1,5 +1,5 @@
-// Launches of a program as launch files: `exec --capture`. What a launch touches is found out by carrying it out once
-// more on a copy of the memory.
+// Writes launches of a program as launch files: `exec --capture`. The memory that a launch accesses is found by
+// executing it again on a copy of the memory.
 #pragma once
 
 #include "evaluate/exec/launch_image.h"
@@ -13,9 +13,9 @@
 namespace ptxrewrite::evaluate {
 
 struct CaptureSettings {
-  std::string folder;    // that is there
-  uint64_t launches = 1; // of each kernel, the first ones
-  bool hottest = false;  // instead: the one that executes most instructions
+  std::string folder;    // must exist
+  uint64_t launches = 1; // number of launches per kernel, from the first one
+  bool hottest = false;  // instead: the launch that executes the most instructions
 };
 
 class CapturingHook final : public cuda::LaunchHook {
@@ -29,12 +29,12 @@ public:
 
 private:
   struct Captured {
-    uint64_t launch = 0; // of its kernel, from 1
+    uint64_t launch = 0; // index among its kernel's launches, from 1
     std::string file;
-    int process = 0; // that wrote it
+    int process = 0; // process ID of the writer
     uint64_t buffers = 0, bytes = 0;
     uint64_t warp_instructions = 0;
-    bool has_addresses = false; // memory holds pointers: it runs on the emulator alone
+    bool has_addresses = false; // memory contains pointers: it runs only on the emulator
     std::string problem;        // why there is no file
   };
   struct KernelCaptures {
@@ -49,7 +49,7 @@ private:
   std::shared_ptr<LaunchImages> images_;
   std::vector<std::unique_ptr<KernelCaptures>> kernels_; // in the order of first launches
   std::map<const cuda::Kernel*, KernelCaptures*> places_;
-  LaunchInput* pending_ = nullptr; // of the launch that is going on, if it is to be captured
+  LaunchInput* pending_ = nullptr; // of the current launch, if it is to be captured
 };
 
 } // namespace ptxrewrite::evaluate

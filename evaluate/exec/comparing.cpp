@@ -14,10 +14,10 @@
 namespace ptxrewrite::evaluate {
 namespace {
 
-constexpr uint64_t random_orders = 4; // as `verify` tries
-constexpr size_t step = 4096;         // bytes that are compared at once
+constexpr uint64_t random_orders = 4; // the same number as in `verify`
+constexpr size_t step = 4096;         // bytes compared at once
 
-// One buffer or variable: before the launch, and after it in the program and on the copy.
+// One buffer or variable: its bytes before the launch, and after it in the program and on the copy.
 struct Place {
   std::string name;
   uint64_t address = 0;
@@ -25,7 +25,7 @@ struct Place {
   std::span<const std::byte> before, original, rewritten;
 };
 
-// Calls `visit` with the places of a plan, of which `result` has the state on the copy.
+// Calls `visit` for each buffer and variable of a plan; `result` has the state on the copy.
 template <class Visit>
 void for_each_place(const cuda::LaunchCall& call, const launch::LaunchPlan& plan, const cuda::SessionResult& result,
                     const Visit& visit) {
@@ -62,7 +62,7 @@ ComparingHook::KnownModule& ComparingHook::module_of(const ir::Module& original)
   std::unique_ptr<KnownModule>& known = modules_[&original];
   if (known) return *known;
   known = std::make_unique<KnownModule>();
-  known->objection = "the passes failed"; // unless they come to an end
+  known->objection = "the passes failed"; // replaced if they succeed
   Result<RewrittenModule> rewritten = rewrite_for_program(original, passes_, kernels_not_emulated);
   if (!rewritten) {
     known->objection = rewritten.error().message;
@@ -133,7 +133,7 @@ void ComparingHook::before(cuda::LaunchCall& call) {
   pending_ = Pending{*input, &known, *std::move(result)};
 }
 
-// The original with its blocks from the last one on, and with warps in some random orders.
+// Runs the original with its blocks in reverse order, and with warps in random orders.
 std::vector<cuda::SessionResult> ComparingHook::other_orders(const cuda::LaunchCall& call) {
   std::vector<cuda::SessionResult> results;
   for (uint64_t seed = 0; seed <= random_orders; ++seed) {

@@ -1,5 +1,5 @@
-// Each launch of a program once more with rewritten kernels, on a copy of its memory: `exec --verify`. What the program
-// sees is the original's work.
+// Executes each launch of a program a second time with rewritten kernels, on a copy of its memory: `exec --verify`. The
+// program itself only sees results of the original.
 #pragma once
 
 #include "evaluate/exec/launch_image.h"
@@ -31,17 +31,17 @@ private:
   struct KernelSums {
     std::string name;
     uint64_t launches = 0;
-    uint64_t compared = 0;     // of them, with rewritten code
-    uint64_t bytes = 0;        // that either of them changed
+    uint64_t compared = 0;     // number of launches compared with rewritten code
+    uint64_t bytes = 0;        // changed by either of them
     uint64_t differing = 0;    // bytes
-    uint64_t unordered = 0;    // bytes that differ between orders of the original's blocks and warps, too
-    uint64_t bad_launches = 0; // with bytes that differ, or with a fault of the rewritten kernel
-    uint64_t instructions = 0; // by warps, of the original in the launches that were compared
+    uint64_t unordered = 0;    // bytes that also differ between orders of the original's blocks and warps
+    uint64_t bad_launches = 0; // with differing bytes, or with a fault of the rewritten kernel
+    uint64_t instructions = 0; // warp instructions of the original in the compared launches
     uint64_t rewritten_instructions = 0;
-    std::string first;                       // difference
+    std::string first;                       // description of the first difference
     std::map<std::string, uint64_t> reasons; // why launches were not compared
   };
-  // What the rewritten kernel has left of the launch that is going on.
+  // The result of the rewritten kernel for the current launch.
   struct Pending {
     LaunchInput* input = nullptr;
     const KnownModule* module = nullptr;
@@ -57,7 +57,7 @@ private:
 
   std::string passes_;
   std::shared_ptr<LaunchImages> images_;
-  std::map<const ir::Module*, std::unique_ptr<KnownModule>> modules_; // by the program's own
+  std::map<const ir::Module*, std::unique_ptr<KnownModule>> modules_; // by the program's module
   std::vector<std::unique_ptr<KernelSums>> sums_;                     // in the order of first launches
   std::map<const cuda::Kernel*, KernelSums*> places_;
   std::optional<Pending> pending_;

@@ -1,4 +1,4 @@
-// Which hooks the settings of `exec` ask for. This file is linked into the library that programs load.
+// Creates the hooks that the settings of `exec` request. This file is linked into the library that programs load.
 #include "evaluate/exec/capturing.h"
 #include "evaluate/exec/comparing.h"
 #include "evaluate/exec/rewriting.h"
@@ -7,7 +7,7 @@
 namespace ptxrewrite::evaluate {
 namespace {
 
-// What looks at a launch comes before what changes it.
+// Hooks that only observe a launch come before those that change it.
 cuda::LaunchHooks make_hooks(const cuda::Settings& settings) {
   if (settings.fuel) cuda::emulator_limits().fuel = settings.fuel;
   cuda::emulator_limits().memory = settings.memory;

@@ -21,14 +21,15 @@ std::vector<std::byte> copy_of(std::span<const std::byte> bytes) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Of memory that the program registered and may have unmapped since: the kernel's copy fails where ours would fault.
+// Copies memory that the program registered and may have unmapped: the system call fails where a plain read would
+// fault.
 Result<std::vector<std::byte>> copy_of_host_memory(std::span<const std::byte> bytes) {
   std::vector<std::byte> copy(bytes.size());
   for (size_t at = 0; at < bytes.size();) {
     const iovec to{copy.data() + at, bytes.size() - at};
     const iovec from{const_cast<std::byte*>(bytes.data()) + at, bytes.size() - at};
     const ssize_t count = ::process_vm_readv(::getpid(), &to, 1, &from, 1, 0);
-    if (count < 0 && (errno == EPERM || errno == ENOSYS)) return copy_of(bytes); // a sandbox without this call
+    if (count < 0 && (errno == EPERM || errno == ENOSYS)) return copy_of(bytes); // a sandbox may not allow this call
     if (count <= 0) return Error{fmt::format("host memory at {} is gone", fmt::ptr(bytes.data() + at)), {}};
     at += static_cast<size_t>(count);
   }
@@ -46,7 +47,7 @@ launch::Buffer buffer_of(std::string name, uint64_t address, std::vector<std::by
   return buffer;
 }
 
-// A name that a file can have.
+// A valid file name.
 std::string plain_name(std::string name) {
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '$') c = '_';
@@ -103,7 +104,7 @@ public:
   }
 
 private:
-  // A copy, a device that runs on another one, and what the run left there.
+  // For the copy, a device that runs on a second copy, and the results of the run.
   Status check_memory() {
     constexpr uint64_t copies = 3;
     uint64_t bytes = 0;
@@ -116,7 +117,7 @@ private:
                  {}};
   }
 
-  // Those that the module declares; of a program's constants there is nothing else.
+  // Adds the variables that the module declares; constant memory is accessible only through these.
   void add_variables() {
     const ir::Module& module = call_.kernel.module->original();
     emulator::Program& program = call_.kernel.module->program();
@@ -151,14 +152,14 @@ private:
     return {};
   }
 
-  // A texture's texels have the type of its buffer's elements.
+  // The texels of a texture have the element type of its buffer.
   Status add_textures() {
     std::map<size_t, ir::ScalarType> types;
     for (const auto& [handle, binding] : call_.context.textures()) {
       launch::Texture texture = texture_of(binding, handle, plan_.textures.size());
       const auto buffer = std::ranges::find_if(
           plan_.buffers, [&](const launch::Buffer& one) { return binding.address - one.address < one.bytes(); });
-      if (buffer == plan_.buffers.end()) continue; // of memory that is gone
+      if (buffer == plan_.buffers.end()) continue; // its memory was freed
       const auto index = static_cast<size_t>(buffer - plan_.buffers.begin());
       const ir::ScalarType type = element_of(binding);
       if (types.try_emplace(index, type).first->second != type || buffer->contents.bytes->size() % byte_width(type))
@@ -192,7 +193,7 @@ private:
 
   const cuda::LaunchCall& call_;
   launch::LaunchPlan& plan_;
-  std::set<uint64_t> of_module_; // addresses of its variables
+  std::set<uint64_t> of_module_; // addresses of the module's variables
 };
 
 bool has_local_globals(const ir::Module& module) {
@@ -232,7 +233,7 @@ LaunchImages::KnownModule& LaunchImages::module_of(const cuda::LaunchCall& call)
     known.objection = "addresses of functions are those of the rewritten module";
     return known;
   }
-  Diagnostics diagnostics; // the same text was read before
+  Diagnostics diagnostics; // the same text was parsed before
   auto input = std::make_unique<LaunchInput>();
   input->module = grammar::read_module(original.source, diagnostics);
   if (input->module)
@@ -245,7 +246,7 @@ LaunchImages::KnownModule& LaunchImages::module_of(const cuda::LaunchCall& call)
 Result<LaunchInput*> LaunchImages::of(const cuda::LaunchCall& call) {
   if (number_ == call.number) return current_;
   number_ = call.number;
-  current_ = Error{"making a plan of it failed", {}}; // where an exception ends it
+  current_ = Error{"making a plan of it failed", {}}; // kept if an exception is thrown
   KnownModule& known = module_of(call);
   if (!known.input) return current_ = Error{known.objection, {}};
   if (Status status = PlanMaker(call, known.input->plan).make(); !status) return current_ = status.error();

@@ -22,7 +22,7 @@ std::vector<Technique> techniques_of(const KernelStudy& total) {
   return found;
 }
 
-// The kernels, those that take longest first, and their sum behind them.
+// The kernels in order of decreasing time, followed by their sum.
 std::vector<KernelStudy> rows_of(const ProgramStudy& study, const KernelStudy& total) {
   std::vector<KernelStudy> rows = study.kernels;
   std::ranges::stable_sort(rows, [&](const KernelStudy& a, const KernelStudy& b) {
@@ -195,7 +195,7 @@ tr:last-child{font-weight:600}
 <h1>Kernels of a program</h1>
 )";
 
-// Less left is deeper green.
+// A cell that is greener if less is left.
 std::string left_cell(std::optional<double> share) {
   if (!share) return "<td></td>";
   return fmt::format("<td style=\"background:hsla(140,60%,50%,{:.2f})\">{:.1f}</td>",

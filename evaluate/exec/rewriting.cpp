@@ -18,7 +18,7 @@ uint64_t resident_blocks(cuda::LaunchCall& call, const std::string& entry, uint3
   return std::max<uint64_t>(of_sm, 1) * call.context.settings().machine->sms;
 }
 
-// Why the launch cannot be as the variant wants it; "" if it can.
+// Why the variant's launch is not possible; "" if it is.
 std::string objection_to(const cuda::LaunchCall& call, const launch::VariantChoice& choice) {
   const emulator::Dimensions& block = call.request.block;
   const launch::Dim3 given{block.x, block.y, block.z};
@@ -39,7 +39,7 @@ void take_variant(cuda::LaunchCall& call, const std::string& entry, launch::Vari
         launch::persistent_grid({request.grid.x, request.grid.y, request.grid.z},
                                 resident_blocks(call, entry, static_cast<uint32_t>(choice.block.count())));
     request.grid = {grid.x, grid.y, grid.z};
-    request.cluster.reset(); // its code does not know of clusters: transforms/r2d2/persistent_check.cpp
+    request.cluster.reset(); // its code does not use clusters: transforms/r2d2/persistent_check.cpp
   }
   call.rewritten = true;
 }
@@ -64,7 +64,7 @@ std::vector<std::string> kernels_not_emulated(const ir::Module& module, const st
 
 std::unique_ptr<ir::Module> RewritingHook::replacement(const ir::Module& original) {
   KnownModule& known = modules_[&original];
-  known.reason = "the passes failed"; // unless they come to an end
+  known.reason = "the passes failed"; // replaced if they succeed
   Result<RewrittenModule> made = rewrite_for_program(original, passes_, kernels_not_emulated);
   if (!made) {
     known.reason = made.error().message;

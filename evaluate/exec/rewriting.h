@@ -1,4 +1,4 @@
-// Modules of a program rewritten when they are loaded, and which launches ran what the passes made: `exec --passes`.
+// Rewrites modules of a program when they are loaded, and counts which launches ran rewritten code: `exec --passes`.
 #pragma once
 
 #include "cuda/context/launch_hook.h"
@@ -12,7 +12,7 @@
 
 namespace ptxrewrite::evaluate {
 
-// Of `kernels`, those with instructions that the emulator does not have.
+// Returns those of `kernels` that use instructions the emulator does not support.
 std::vector<std::string> kernels_not_emulated(const ir::Module& module, const std::set<std::string>& kernels);
 
 class RewritingHook final : public cuda::LaunchHook {
@@ -26,14 +26,14 @@ public:
 
 private:
   struct KnownModule {
-    std::optional<launch::Variants> variants; // nothing: the module runs as the program brought it
+    std::optional<launch::Variants> variants; // empty: the program's own module runs
     std::set<std::string> changed;
-    std::string reason; // why nothing of it was rewritten
+    std::string reason; // why it was not rewritten
   };
   std::string passes_;
-  std::map<const ir::Module*, KnownModule> modules_; // by the program's own
+  std::map<const ir::Module*, KnownModule> modules_; // by the program's module
   std::vector<LaunchCounts> counts_;                 // in the order of first launches
-  std::map<const cuda::Kernel*, size_t> places_;     // in counts_
+  std::map<const cuda::Kernel*, size_t> places_;     // index in counts_
 };
 
 } // namespace ptxrewrite::evaluate

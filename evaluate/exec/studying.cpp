@@ -44,7 +44,7 @@ Status StudyingHook::look_at(const LaunchInput& input, KernelStudy& kernel) {
   if (settings_.score_machine) {
     ScoreSettings settings{.machine = *settings_.score_machine,
                            .passes = {},
-                           .run_ptxas = false, // no other process is started within the program
+                           .run_ptxas = false, // no other process may be started inside the program
                            .session = session_.get(),
                            .changes = {}};
     if (!settings_.passes.empty()) settings.passes.push_back(settings_.passes);

@@ -1,4 +1,4 @@
-// Each launch of a program under the engines of `study` and `score`, on copies of its memory: `exec --study`,
+// Runs the engines of `study` and `score` on each launch of a program, with copies of its memory: `exec --study`,
 // `--score`.
 #pragma once
 
@@ -13,10 +13,10 @@ namespace ptxrewrite::evaluate {
 
 struct StudyingSettings {
   bool study = false;
-  const ir::Machine* machine = nullptr;       // of the program
+  const ir::Machine* machine = nullptr;       // the program's machine
   const ir::Machine* score_machine = nullptr; // nullptr: no scores
-  std::string passes;                         // a version beside the original; "": none
-  std::string html;                           // file of the page; "": none
+  std::string passes;                         // a version to compare with the original; "" if none
+  std::string html;                           // path of the page; "" if none
 };
 
 class StudyingHook final : public cuda::LaunchHook {
@@ -29,14 +29,14 @@ public:
 
 private:
   KernelStudy& kernel_of(const cuda::Kernel& kernel);
-  // Error: why the launch is left out.
+  // Fails with the reason why the launch is left out.
   Status look_at(const LaunchInput& input, KernelStudy& kernel);
 
   StudyingSettings settings_;
   std::shared_ptr<LaunchImages> images_;
   std::shared_ptr<ScoreSession> session_ = make_score_session();
   ProgramStudy found_;
-  std::map<const cuda::Kernel*, size_t> places_; // in found_.kernels
+  std::map<const cuda::Kernel*, size_t> places_; // index in found_.kernels
 };
 
 } // namespace ptxrewrite::evaluate

@@ -9,7 +9,7 @@
 namespace ptxrewrite::evaluate {
 namespace {
 
-// Ranges of addresses that were accessed.
+// Records which address ranges are accessed.
 class TouchObserver final : public emulator::Observer {
 public:
   explicit TouchObserver(const launch::LaunchPlan& plan) {
@@ -89,7 +89,7 @@ Result<TouchedMemory> touched_memory(const LaunchInput& input) {
   if (uses_textures(*input.module))
     for (const launch::Texture& texture : input.plan.textures)
       touched.buffers[texture.buffer] = true;
-  // Constants have addresses of their own, which nobody looks on at: they are few bytes.
+  // Constants have a separate address space that is not observed: they are small, so all of them count.
   for (size_t i = 0; i < input.plan.variables.size(); ++i)
     if (input.plan.variables[i].space == ir::StateSpace::constant) touched.variables[i] = true;
   return touched;

@@ -1,4 +1,4 @@
-// Which allocations a launch reads or writes, by running it on a device of its own with an observer.
+// Finds the allocations that a launch reads or writes, by running it on a separate device with an observer.
 #pragma once
 
 #include "evaluate/launches/launch_input.h"
@@ -7,12 +7,12 @@
 
 namespace ptxrewrite::evaluate {
 
-// For each buffer of the plan, and for each of its variables: is it accessed, or does an argument point into it?
+// For each buffer and variable of the plan: is it accessed, or does an argument point into it?
 struct TouchedMemory {
   std::vector<bool> buffers, variables;
 };
 
-// Errors: as run_plan. A fault of the kernel is none; what it touched before counts.
+// Fails like run_plan. A fault of the kernel is not an error; accesses before the fault count.
 Result<TouchedMemory> touched_memory(const LaunchInput& input);
 
 } // namespace ptxrewrite::evaluate
