@@ -1,5 +1,5 @@
-// What the interposed driver has of the passes: how a program's modules are rewritten, and the report when it ends.
-// This file is linked into the library that programs load.
+// Connects the interposed driver with the passes: rewriting of a program's modules, and the report at exit. This file
+// is linked into the library that programs load.
 #include "cuda/interpose/rewriter.h"
 #include "cuda/interpose/programs.h"
 #include "evaluate/common/program_rewrite.h"
