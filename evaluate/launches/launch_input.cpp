@@ -73,7 +73,7 @@ bool keep_launches(launch::LaunchPlan& plan, const std::string& kernels, const C
   return false;
 }
 
-// The side file beside a PTX file. False: there is one, and it is wrong.
+// Reads the side file beside a PTX file. Returns false if there is one and it is invalid.
 bool read_side_file_of(const std::string& ptx, std::optional<launch::SideFile>& side_file, const Console& console) {
   const std::string path = launch::side_file_path(ptx);
   std::error_code ignored;
@@ -86,7 +86,7 @@ bool read_side_file_of(const std::string& ptx, std::optional<launch::SideFile>& 
   return side_file.has_value();
 }
 
-// The only kernel of a module, where the user names none.
+// The only kernel of a module, if the user names none.
 std::string kernel_of(const ir::Module& module, const std::string& wanted) {
   if (wanted != "*") return wanted;
   std::string name;

@@ -1,5 +1,5 @@
-// From what the user names (a launch file, or a PTX file with --grid, --block, --arg) to a plan and the module it is
-// for, checked against each other.
+// Turns the user's input (a launch file, or a PTX file with --grid, --block, --arg) into a plan and its module, and
+// checks that they fit.
 #pragma once
 
 #include "cuda/session.h"
@@ -21,35 +21,35 @@ struct DirectLaunch {
   std::string block;
   std::string shared = "0";
   std::vector<std::string> arguments; // "s32=5", "buffer=f32:1024:uniform(-1,1,seed=1):out"
-  std::string cluster;                // blocks of a cluster; "": as the kernel says
+  std::string cluster;                // blocks per cluster; "": the kernel's own cluster size
   bool any() const { return !grid.empty() || !block.empty() || !cluster.empty() || !arguments.empty(); }
 };
 
 struct LaunchInputOptions {
   std::string size;
-  std::string target;        // which of a launch file's PTX files
-  std::string ptx;           // in the place of the launch file's own
-  std::string kernels = "*"; // launches of others are left out
+  std::string target;        // selects one of a launch file's PTX files
+  std::string ptx;           // replaces the launch file's own PTX file
+  std::string kernels = "*"; // glob; launches of other kernels are skipped
   DirectLaunch direct;
 };
 
-// What does not fit together in the files and these options; "" if all does.
+// Describes a contradiction between the files and these options; "" if there is none.
 std::string contradiction_of_files(const std::vector<std::string>& files, const LaunchInputOptions& options);
 
 struct LaunchInput {
   launch::LaunchPlan plan;
   std::unique_ptr<ir::Module> module;
-  std::optional<launch::SideFile> side_file; // beside the module, if there is one
+  std::optional<launch::SideFile> side_file; // the side file beside the module, if any
 };
 
-// Reads everything; what is wrong goes to standard error.
+// Reads all input; shows errors on standard error and returns nothing if there are any.
 std::optional<LaunchInput> read_launch_input(const std::string& path, const LaunchInputOptions& options,
                                              const Console& console);
 
-// The launch file that a PTX file and options stand for.
+// The launch file equivalent to a PTX file with options.
 std::string direct_launch_text(const std::string& ptx_path, const std::string& kernel, const DirectLaunch& direct);
 
-// Shows an error of run_plan with the file it is about.
+// Shows an error of run_plan with the file it refers to.
 void show_session_error(const Error& error, cuda::ErrorPlace place, const LaunchInput& input, const Console& console);
 
 } // namespace ptxrewrite::evaluate

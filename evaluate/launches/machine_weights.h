@@ -1,5 +1,5 @@
-// Machine instructions of PTX instructions on one machine, of any function of the modules at hand: each function is
-// lowered when it is first asked for.
+// Machine instructions of each PTX instruction on one machine, for any function of the loaded modules: each function is
+// lowered when it is first queried.
 #pragma once
 
 #include "emulator/observe/datapath_study.h"
@@ -12,12 +12,12 @@ namespace ptxrewrite::evaluate {
 
 class MachineWeights {
 public:
-  // `capability`: of another machine, whose assembler is taken; 0: none.
+  // `capability`: use the assembler of another machine; 0: the machine's own.
   explicit MachineWeights(const ir::Machine& machine, uint32_t capability = 0)
       : capability_(capability ? capability : machine.compute_capability) {}
 
-  // In SSA form, which keeps the numbers of instructions, where the function has one. Functions must stay where they
-  // are.
+  // Lowers the function in SSA form, which keeps instruction IDs, if it can be constructed. Functions must not move in
+  // memory.
   const ir::Lowering& lowering(const ir::Function& function);
   uint64_t operator()(const ir::Function& function, ir::InstructionId id) {
     const ir::InstructionCost& cost = lowering(function).cost(id);
@@ -29,7 +29,7 @@ private:
   std::map<const ir::Function*, ir::Lowering> known_;
 };
 
-// Work for the units that the scalar pipeline of composite-hpca13 has, too (§3.1: conversions run on them).
+// The work for the units that the scalar pipeline of composite-hpca13 also has (§3.1: it executes conversions, too).
 emulator::DatapathInstruction datapath_instruction(const ir::Function& function, ir::InstructionId id,
                                                    const ir::InstructionCost& cost);
 
