@@ -49,7 +49,7 @@ public:
       for (InstructionId id : function_.instructions_in(block))
         if (function_.instructions[id].kind == ir::InstructionKind::real) add(id);
     }
-    // What preparing steps made: it stands in no line of the text.
+    // Instructions of preparing steps, which have no line in the text.
     for (InstructionId id : lowered_.instructions.ids())
       if (id.index() >= function_.instructions.size() && total(id) > 0) add(id);
     listing_.prologue = lowering_.prologue();
@@ -101,7 +101,7 @@ private:
     listing_.lines.push_back(std::move(line));
   }
 
-  // As it stands in the text, where it does.
+  // The instruction's source text, if it has one.
   std::string text_of(InstructionId id) const {
     if (id.index() >= function_.instructions.size()) return ir::print_instruction(lowered_, id);
     const SourceRange range = function_.instructions[id].range;
@@ -122,7 +122,7 @@ private:
     return !operands.empty() && operands.back().is_constant();
   }
 
-  // What the form stands for alone or with what it took over, without constants that are moved in front.
+  // Mnemonics of the form, alone or with the instructions fused into it, without preceding moves of constants.
   std::vector<std::string> own_names(InstructionId id) const {
     const ir::InstructionCost& cost = lowering_.cost(id);
     if (reads_special_register(id)) return {cost.weight == 0 ? "S2UR" : "S2R"};
@@ -137,7 +137,7 @@ private:
     return names;
   }
 
-  // Constants that come into registers for this instruction.
+  // Number of constants that are moved to registers for this instruction.
   uint32_t moves_in_front(InstructionId id) const {
     int moves = 0;
     for (const LoweringRemark* remark : remarks_[id.index()])
@@ -154,7 +154,7 @@ private:
     names.assign(std::min<uint32_t>(moves_in_front(id), cost.weight), "MOV");
     own -= static_cast<uint32_t>(names.size());
     std::vector<std::string> known = own_names(id);
-    if (cost.weight == 0) { // all of it is work of the uniform datapath
+    if (cost.weight == 0) { // all of it is done by the uniform datapath
       const bool is_read = reads_special_register(id) || lowered_.is_opcode(id, ir::Opcode::ld);
       for (std::string& name : known)
         if (!is_read) name.insert(0, "U");
@@ -180,7 +180,7 @@ private:
     return text;
   }
 
-  // Who reads what the instruction writes.
+  // Instructions that read this instruction's results.
   std::vector<InstructionId> readers_of(InstructionId id) const {
     std::vector<InstructionId> readers;
     for (const ir::Operand& operand : lowered_.operands_of(id))
@@ -237,7 +237,8 @@ private:
   const ir::Function& lowered_;
   ir::ValueFlow values_;
   std::vector<std::vector<const LoweringRemark*>> remarks_; // by InstructionId
-  std::vector<std::vector<std::string_view>> fused_;        // by InstructionId: rules by which it took others over
+  std::vector<std::vector<std::string_view>> fused_;        // by InstructionId: rules by which other instructions were
+                                                            // fused into it
   MachineListing listing_;
 };
 

@@ -40,7 +40,8 @@ TextTable table_of(const MachineListing& listing) {
   return table;
 }
 
-// The assembler's instructions in place of units, latencies and remarks: one a row, beginning in the row of their line.
+// Lists the assembler's instructions instead of units, latencies and remarks: one per row, starting in the row of their
+// line.
 void add_sass_rows(TextTable& table, std::vector<std::string> row, const std::vector<std::string>& sass) {
   constexpr size_t most = 8;
   row.push_back(sass.empty() ? "" : std::to_string(sass.size()));
@@ -76,7 +77,7 @@ TextTable table_with_sass(const MachineListing& listing, const std::string& asse
   return table;
 }
 
-// Rows of the sum, those that are 0 left out.
+// The terms of the sum, without those that are 0.
 std::string totals_of(const MachineListing& listing) {
   uint32_t in_lines = 0;
   for (const MachineListingLine& line : listing.lines)

@@ -7,10 +7,10 @@
 
 namespace ptxrewrite::evaluate {
 
-// The names of a line's machine instructions; those without a name are counted: "MUFU.RCP +7".
+// The mnemonics of a line's machine instructions; instructions without known names are counted: "MUFU.RCP +7".
 std::string machine_names_text(const MachineListingLine& line);
 
-// `target`: "sm_80". `assembler`: "ptxas 13.0", for what the listing has of it; empty where there is none.
+// `target`: "sm_80". `assembler`: "ptxas 13.0", the source of `listing.ptxas`; empty if there is none.
 std::string machine_listing_text(const MachineListing& listing, const ir::Machine& machine, const std::string& target,
                                  const std::string& assembler);
 nlohmann::ordered_json machine_listing_json(const MachineListing& listing, const ir::Machine& machine,

@@ -8,7 +8,7 @@
 namespace ptxrewrite::evaluate {
 
 Result<SassByFunction> sass_of(std::string_view ptx, const std::string& architecture) {
-  // Before ptxas, which takes longer.
+  // Checked before ptxas is run, which takes longer.
   if (const Result<std::string> program = find_nvdisasm(); !program) return program.error();
   const Result<PtxasRun> run = assemble(ptx, {architecture, 3, {"-lineinfo"}});
   if (!run) return run.error();
