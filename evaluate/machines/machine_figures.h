@@ -9,7 +9,7 @@
 
 namespace ptxrewrite::evaluate {
 
-// A table of what changed, one line per function of `after`; functions that only `after` has show no old figures.
+// A table of the changes, one line per function of `after`; functions that exist only in `after` have no old figures.
 std::string figures_text(const ir::FiguresByFunction& before, const ir::FiguresByFunction& after);
 // {"name": {"before": {"instructions", "registers", "spilled_bytes"}, "after": {...}}}
 nlohmann::ordered_json figures_json(const ir::FiguresByFunction& before, const ir::FiguresByFunction& after);
