@@ -40,7 +40,7 @@ void Bounds::set_limits(std::map<AtomId, uint64_t> limits) {
   known_.clear();
 }
 
-// Indices, dimensions and what was limited; other unknowns may be anything.
+// Indices, dimensions and explicitly limited leaves; other unknowns are unbounded.
 std::optional<ir::Interval> Bounds::of_leaf(AtomId id) const {
   if (auto limited = limits_.find(id); limited != limits_.end())
     return ir::Interval{0, static_cast<ir::Int128>(limited->second)};
@@ -59,7 +59,7 @@ std::optional<ir::Interval> Bounds::of_leaf(AtomId id) const {
   return std::nullopt;
 }
 
-// Operations whose result is small whatever they are given.
+// Operations with a small result for all operands.
 std::optional<ir::Interval> Bounds::of_operation(TermId narrow, bool is_signed) {
   const auto id = terms_.as_atom(narrow);
   if (!id) return std::nullopt;
@@ -89,7 +89,7 @@ std::optional<ir::Interval> Bounds::of_factor(AtomId id) {
     return of_leaf(*leaf).value_or(any);
   if (auto small = of_operation(inner, is_signed)) return small;
   const TermId number = exact(inner, is_signed);
-  if (terms_.as_atom(number) == std::optional(id)) return any; // nothing is known of what is inside
+  if (terms_.as_atom(number) == std::optional(id)) return any; // nothing is known of its operands
   const auto bounds = of(number);
   return bounds && within(*bounds, any) ? *bounds : any;
 }
@@ -118,7 +118,7 @@ TermId Bounds::exact(TermId narrow, bool is_signed) {
     TermId part = terms_.literal(exact_width, static_cast<UInt128>(as_signed(coefficient, term.width)));
     for (AtomId factor : monomial) {
       const AtomKind kind = terms_.atom(factor).kind;
-      // The low bits of a small number are the number.
+      // Truncation does not change a small number.
       if (kind == AtomKind::truncate) {
         const auto whole = terms_.as_atom(terms_.atom(factor).operands[0]);
         const auto small = whole && terms_.atom(*whole).kind == AtomKind::leaf ? of_leaf(*whole) : std::nullopt;

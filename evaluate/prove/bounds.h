@@ -1,5 +1,5 @@
-// Bounds of terms in exact integers, from what the ISA says of launches alone: the prover's own arithmetic, for what it
-// need not take from the analysis.
+// Bounds of terms in exact integers, derived only from the launch limits of the ISA: the prover's own arithmetic, which
+// is independent of the analysis.
 #pragma once
 
 #include "evaluate/prove/terms.h"
@@ -10,25 +10,25 @@
 
 namespace ptxrewrite::prove {
 
-// Most threads of a block and blocks of a grid in each direction (ISA manual, special registers; .reqntid, .maxntid).
+// Maximum threads per block and blocks per grid in each dimension (ISA manual, special registers; .reqntid, .maxntid).
 struct LaunchSize {
   std::array<uint64_t, 3> block{1024, 1024, 64};
   std::array<uint64_t, 3> grid{2147483647, 65535, 65535};
-  bool is_exact = false; // blocks have these extents, no other ones
+  bool is_exact = false; // blocks have exactly these extents
 };
 
 class Bounds {
 public:
   Bounds(Terms& terms, const LaunchSize& size) : terms_(terms), size_(size) {}
 
-  // The leaf is a number from 0 to this. May be said again.
+  // States that the leaf is a number from 0 to `most`. May be repeated.
   void limit(AtomId leaf, uint64_t most);
   const std::map<AtomId, uint64_t>& limits() const { return limits_; }
   void set_limits(std::map<AtomId, uint64_t> limits);
-  // Of the number that a term of 128 bits, read as signed, is; nothing where it may not fit 128 bits.
+  // Bounds of the number that a 128-bit term, interpreted as signed, represents; nothing if it may not fit 128 bits.
   std::optional<ir::Interval> of(TermId exact);
-  // A number of 128 bits whose low bits the term has: every coefficient read as signed, every factor as what it is said
-  // to be. Where that number fits the width (see `of`), it is what an extension of the term gives.
+  // Returns a 128-bit number whose low bits are those of the term: every coefficient is interpreted as signed, every
+  // factor by the given signedness. If that number fits the width (see `of`), it equals the extension of the term.
   TermId exact(TermId narrow, bool is_signed);
 
 private:

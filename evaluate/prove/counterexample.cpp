@@ -15,10 +15,10 @@ using ir::EdgeId;
 using ir::InstructionId;
 
 constexpr unsigned most_launches = 160;
-constexpr unsigned most_blocks_visited = 160; // of one walk
-constexpr size_t most_terms = 400'000;        // of one kernel
+constexpr unsigned most_blocks_visited = 160; // per path
+constexpr size_t most_terms = 400'000;        // per kernel
 
-// Orders bits without a pattern (the finaliser of SplitMix64).
+// Mixes the bits of a number (the finaliser of SplitMix64).
 uint64_t mixed(uint64_t x) {
   x += 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -74,7 +74,7 @@ CounterexampleSearch::CounterexampleSearch(const Terms& terms, const Side& befor
 
 // --- launches ---
 
-// Buffers that are far apart, sizes, and numbers at the edges of types.
+// Chooses addresses of widely separated buffers, sizes, and numbers at the limits of types.
 uint64_t CounterexampleSearch::chosen_parameter(unsigned index, unsigned bytes) {
   const uint64_t kind = random_() % 16;
   if (bytes == 8 && kind < 8) return 0x7f00'0000'0000 + (uint64_t(index) << 34);
@@ -86,7 +86,7 @@ uint64_t CounterexampleSearch::chosen_parameter(unsigned index, unsigned bytes) 
   return random_() >> (random_() % 64);
 }
 
-// False: the launch cannot be, or the variant does not run in it.
+// Returns false if the launch is impossible, or if it does not run the variant.
 bool CounterexampleSearch::choose_launch(const std::map<std::string, UInt128>& hint) {
   auto hinted = [&](const std::string& name, uint64_t otherwise) {
     const auto found = hint.find(name);
@@ -149,13 +149,13 @@ std::optional<UInt128> CounterexampleSearch::leaf(AtomId id, unsigned side) {
     const auto found = path_[side].find(row.name);
     return found == path_[side].end() ? std::nullopt : found->second;
   }
-  // A load that another one stands in the place of: the leaf of the same name is what that one returns.
+  // This load was replaced by another one: the leaf of that name is the other load's result.
   if (side == 1 && replaced_.contains(row.name)) return std::nullopt;
   if (const auto found = values_.find(row.name); found != values_.end()) return found->second;
   return computed_leaf(row);
 }
 
-// Parameters, indices and dimensions, addresses of variables.
+// The value of parameters, indices and dimensions, and addresses of variables.
 std::optional<UInt128> CounterexampleSearch::computed_leaf(const Atom& row) {
   const std::string& name = row.name;
   if (name.size() > 1 && name[0] == 'P' && std::isdigit(static_cast<unsigned char>(name[1]))) {
@@ -180,7 +180,7 @@ std::optional<UInt128> CounterexampleSearch::computed_leaf(const Atom& row) {
   return std::nullopt;
 }
 
-// What memory held before the launch is a function of the address.
+// Initial memory contents are a function of the address.
 std::optional<uint8_t> CounterexampleSearch::byte_at(ir::StateSpace space, UInt128 address) {
   const auto number = static_cast<unsigned>(space);
   if (const auto found = written_.find({number, address}); found != written_.end()) return found->second;
@@ -191,7 +191,7 @@ std::optional<uint8_t> CounterexampleSearch::byte_at(ir::StateSpace space, UInt1
   return static_cast<uint8_t>(any);
 }
 
-// Loads give their leaves values, stores give memory values. Where an address is not known nothing is known of memory.
+// Loads assign values to their leaves, stores to memory. After a store to an unknown address, memory is unknown.
 void CounterexampleSearch::execute(const Observation& seen) {
   const ir::Function& function = sides_[0].function;
   const ir::Form& form = function.form_of(seen.instruction);
@@ -239,9 +239,9 @@ void CounterexampleSearch::execute(const Observation& seen) {
   }
 }
 
-// --- ways ---
+// --- paths ---
 
-// The registers that depend on the way, and trip numbers, behind the edge.
+// Updates path-dependent registers and trip numbers for the edge.
 void CounterexampleSearch::follow(EdgeId edge) {
   const BlockId target = sides_[0].function.edges[edge].to;
   for (unsigned side : {0u, 1u}) {
@@ -267,7 +267,7 @@ void CounterexampleSearch::follow(EdgeId edge) {
   }
 }
 
-// Nothing: the thread ends there, or it is not known where it goes.
+// Returns nothing if the thread ends in the block, or if its next block is unknown.
 std::optional<EdgeId> CounterexampleSearch::next(BlockId block) {
   const ir::Function& function = sides_[0].function;
   const auto ways = function.successors(block);
@@ -304,7 +304,7 @@ std::optional<Counterexample> CounterexampleSearch::compare(const ObservedPair& 
       return Counterexample{pair.before->instruction, "operand " + std::to_string(i + 1) + " is " + decimal(*before) +
                                                           " in the original and " + decimal(*after) +
                                                           " in the result: " + describe()};
-    if (i == 0 && is_guarded && before != UInt128(1)) return std::nullopt; // not executed, or not known
+    if (i == 0 && is_guarded && before != UInt128(1)) return std::nullopt; // not executed, or unknown
   }
   return std::nullopt;
 }

@@ -16,7 +16,7 @@ UInt128 cut(UInt128 value, unsigned width) {
   return width >= 128 ? value : value & ((UInt128(1) << width) - 1);
 }
 
-// What the solver's table says of an instruction on words, at one place.
+// Evaluates an instruction on words by the solver's semantics, for given operands.
 std::optional<UInt128> by_meaning(const std::string& name, const std::vector<UInt128>& operands,
                                   const std::vector<unsigned>& widths) {
 #ifdef PTXREWRITE_HAS_Z3
@@ -35,7 +35,8 @@ std::optional<UInt128> by_meaning(const std::string& name, const std::vector<UIn
 #endif
 }
 
-// div.u32.0, rem.s64.0, mul.hi.u32.0: instructions whose operands all have the width of the type.
+// Evaluates div.u32.0, rem.s64.0, mul.hi.u32.0 and the like: instructions whose operands all have the width of the
+// type.
 std::optional<UInt128> by_instruction(const std::string& name, unsigned width, const std::vector<UInt128>& operands) {
   if (operands.size() != 2) return std::nullopt;
   const std::string bits = std::to_string(width) + ".0";
@@ -54,7 +55,7 @@ std::optional<UInt128> by_instruction(const std::string& name, unsigned width, c
   return std::nullopt;
 }
 
-// Exact integers (launch/predicate.h): nothing where one does not fit 128 bits.
+// Evaluates operations on exact integers (launch/predicate.h); nothing if a value does not fit 128 bits.
 std::optional<UInt128> by_exact_operation(std::string_view spelling, const std::vector<UInt128>& operands) {
   std::vector<ir::Int128> numbers;
   for (UInt128 operand : operands)
@@ -78,7 +79,7 @@ std::optional<UInt128> by_exact_operation(std::string_view spelling, const std::
   return std::nullopt;
 }
 
-// Those that Terms and SymbolicKernel make by themselves.
+// Evaluates the operations that Terms and SymbolicKernel create.
 std::optional<UInt128> by_term_operation(const std::string& name, unsigned width, const std::vector<UInt128>& x) {
   if (name == "zero" && x.size() == 1) return UInt128(x[0] == 0);
   if (name == "select" && x.size() == 3) return x[0] != 0 ? x[1] : x[2];

@@ -1,5 +1,5 @@
-// A term's value where the values of its leaves are known: by arithmetic on integers of 128 bits, apart from the
-// solver. Counterexamples are judged by it.
+// Evaluates a term for known values of its leaves: in 128-bit integer arithmetic, independent of the solver. Decides
+// whether a counterexample is valid.
 #pragma once
 
 #include "evaluate/prove/terms.h"
@@ -10,14 +10,14 @@ namespace ptxrewrite::prove {
 
 class Evaluation {
 public:
-  // `leaf`: nothing where the leaf's value is not known.
+  // Returns nothing if the leaf's value is unknown.
   using LeafValue = std::function<std::optional<UInt128>(AtomId)>;
   Evaluation(const Terms& terms, LeafValue leaf) : terms_(terms), leaf_(std::move(leaf)) {}
 
-  // Nothing where a leaf has no value, or where it is computed by an operation that is known by name alone (floating
-  // point) or has no value there (a division by zero).
+  // Returns nothing if a leaf has no value, or if an operation is known only by name (floating point) or undefined (a
+  // division by zero).
   std::optional<UInt128> of(TermId id);
-  // Leaves have other values now.
+  // Must be called when leaves change their values.
   void forget() { known_.clear(); }
 
 private:

@@ -6,7 +6,7 @@ namespace ptxrewrite::prove {
 
 namespace {
 
-// Extensions inside extensions inside ...: deeper ones stay.
+// Depth of nested extensions; deeper ones are not rewritten.
 constexpr unsigned most_depth = 24;
 
 } // namespace
@@ -20,7 +20,7 @@ TermId ExactForms::without_literal(TermId term, UInt128& literal) {
 
 void ExactForms::assume(const Assumption& fact) {
   Assumption stored = fact;
-  // What is known without it makes it stronger: a signed number that is not negative is an unsigned one.
+  // Known bounds make the fact stronger: a nonnegative signed number is also an unsigned one.
   if (const auto known = bounds_.of(fact.value)) {
     stored.range.low = std::max(stored.range.low, known->low);
     stored.range.high = std::min(stored.range.high, known->high);
@@ -42,7 +42,7 @@ std::optional<ExactForms::Rewritten> ExactForms::exact_value(TermId inner, AtomK
       const Assumption& fact = facts_[number];
       UInt128 own;
       without_literal(terms_.truncate(fact.value, width), own);
-      // The literals are known modulo 2^width: the distance that keeps the number in its type, if any.
+      // The literals are known modulo 2^width: the difference that keeps the number within its type, if there is one.
       const ir::Int128 distance = as_signed(literal - own, width);
       for (const ir::Int128 shift :
            {distance, distance + (ir::Int128(1) << width), distance - (ir::Int128(1) << width)}) {
@@ -56,7 +56,7 @@ std::optional<ExactForms::Rewritten> ExactForms::exact_value(TermId inner, AtomK
   return std::nullopt;
 }
 
-// An extension of a sum with a choice in it: the choice of two extensions.
+// Rewrites an extension of a sum that contains a selection to a selection of two extensions.
 std::optional<TermId> ExactForms::extended_choice(const Atom& extension, std::set<size_t>& used) {
   const TermId inner = extension.operands[0];
   std::optional<AtomId> choice;
@@ -106,7 +106,7 @@ const ExactForms::Rewritten& ExactForms::rewritten(TermId in) {
   if (auto known = done_.find(in); known != done_.end()) return known->second;
   if (depth_ >= most_depth) return done_[in] = {in, {}};
   ++depth_;
-  done_[in] = {in, {}}; // what leads back to it stays as it is
+  done_[in] = {in, {}}; // a cyclic reference to it stays as it is
   const Term term = terms_[in];
   Rewritten result{terms_.literal(term.width, 0), {}};
   for (const auto& [monomial, coefficient] : term.coefficients) {

@@ -1,4 +1,4 @@
-// See instruction_meanings.h. Without Z3 there is nothing here.
+// See instruction_meanings.h. Empty without Z3.
 #ifdef PTXREWRITE_HAS_Z3
 #include "evaluate/prove/instruction_meanings.h"
 
@@ -28,7 +28,7 @@ expr extended(const expr& x, bool is_signed) {
 expr smaller(const expr& x, const expr& y) {
   return z3::ite(z3::ult(x, y), x, y);
 }
-// Between two numbers that are no further apart than a word tells.
+// The absolute difference of two numbers, if it fits a word.
 expr difference(const expr& x, const expr& y, bool is_signed) {
   return z3::ite(is_signed ? x > y : z3::ugt(x, y), x - y, y - x);
 }
@@ -54,18 +54,18 @@ expr count_of_ones(const Operands& from) {
   return sum;
 }
 
-// Place and length count modulo 256; bits above the register are its sign, or 0.
+// Position and length are taken modulo 256; bits above the register are copies of its sign, or 0.
 expr field(const Operands& from, bool is_signed) {
   const expr place = z3::zext(from[1].extract(7, 0), 24), length = z3::zext(from[2].extract(7, 0), 24);
   const expr moved = is_signed ? z3::ashr(from[0], place) : z3::lshr(from[0], place);
   const expr unused = number(length, word) - smaller(length, number(length, word));
   const expr cut = z3::shl(moved, unused);
   if (!is_signed) return z3::ite(length == number(length, 0), number(length, 0), z3::lshr(cut, unused));
-  // The sign is that of the field's last bit, or of the register's where the field ends above it.
+  // The sign is that of the field's last bit, or of the register if the field extends beyond it.
   return z3::ite(length == number(length, 0), number(length, 0), z3::ashr(cut, unused));
 }
 
-// bfi: the low bits of from[0] in from[1].
+// bfi: inserts the low bits of from[0] into from[1].
 expr inserted(const Operands& from) {
   const expr place = z3::zext(from[2].extract(7, 0), 24), length = z3::zext(from[3].extract(7, 0), 24);
   const expr ones = z3::ite(z3::uge(length, number(length, word)), number(length, 0xffffffff),
@@ -99,7 +99,7 @@ expr funnel(const Operands& from, bool to_left, bool wraps) {
   return to_left ? z3::shl(both, distance).extract(63, 32) : z3::lshr(both, distance).extract(31, 0);
 }
 
-// vabsdiff4 of bytes without signs; `adds`: their sum on the third operand, else each in its place.
+// vabsdiff4 of unsigned bytes; `adds`: their sum plus the third operand, otherwise each in its byte.
 expr differences_of_bytes(const Operands& from, bool adds) {
   expr sum = from[2];
   std::optional<expr> bytes;
@@ -111,7 +111,8 @@ expr differences_of_bytes(const Operands& from, bool adds) {
   return adds ? sum : *bytes;
 }
 
-// cvt.pack.sat.u8.s32.b32: the second operand's byte is the lowest, the third one's low half lies above both.
+// cvt.pack.sat.u8.s32.b32: the second operand's byte is the lowest, followed by the first operand's; the third one's
+// low half is above both.
 expr saturated_pair(const Operands& from) {
   const auto saturated = [](const expr& x) {
     const expr most = number(x, 255), least = number(x, 0);
@@ -120,7 +121,7 @@ expr saturated_pair(const Operands& from) {
   return z3::concat(from[2].extract(15, 0), z3::concat(saturated(from[0]), saturated(from[1])));
 }
 
-// szext.clamp: so many low bits, extended.
+// szext.clamp: the given number of low bits, extended.
 expr low_bits(const Operands& from, bool is_signed) {
   const expr unused = number(from[1], word) - smaller(from[1], number(from[1], word));
   const expr cut = z3::shl(from[0], unused);

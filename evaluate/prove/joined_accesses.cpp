@@ -1,4 +1,3 @@
-// See joined_accesses.h.
 #include "evaluate/prove/joined_accesses.h"
 
 #include "ir/core/builder.h"
@@ -16,7 +15,7 @@ using ir::Opcode;
 using ir::Operand;
 using ir::OperandKind;
 
-// A plain load or store of global memory, its operands by place.
+// A plain load or store of global memory, with the positions of its operands.
 struct Access {
   bool is_load = false;
   size_t address = 0;
@@ -50,7 +49,7 @@ std::optional<Access> access_of(const ir::Function& function, InstructionId id) 
   return access.elements.size() == form.vector_width ? std::optional(access) : std::nullopt;
 }
 
-// The original access whose data the elements from `first` on are.
+// Finds the original access for the data elements from `first` on.
 std::optional<InstructionId> original_part(const ir::Function& original, const ir::DefUse& definitions,
                                            ir::BlockId block, const Access& joined, size_t first, Access& part) {
   auto matches = [&](InstructionId id) {
@@ -60,7 +59,7 @@ std::optional<InstructionId> original_part(const ir::Function& original, const i
         !std::equal(access->elements.begin(), access->elements.end(),
                     joined.elements.begin() + static_cast<std::ptrdiff_t>(first)))
       return false;
-    // A scalar load matches by the register that it defines; a scalar store matches by its address.
+    // A scalar load is matched by the register that it defines, a scalar store by its address.
     if (!access->is_load && (access->base != joined.base ||
                              access->offset != joined.offset + int64_t(first) * int64_t(joined.element_bytes)))
       return false;
@@ -79,7 +78,7 @@ std::optional<InstructionId> original_part(const ir::Function& original, const i
   return std::nullopt;
 }
 
-// A weak load or store of memory that no access of global memory reaches.
+// A weak load or store of memory that global accesses cannot reach.
 bool is_elsewhere(const ir::Function& function, InstructionId id) {
   if (!function.is_opcode(id, Opcode::ld) && !function.is_opcode(id, Opcode::st)) return false;
   const ir::Form& form = function.form_of(id);
@@ -107,7 +106,7 @@ void take_apart(const ir::Function& original, const ir::DefUse& definitions, ir:
     if (read_only && !form.has(ir::Modifier::nc)) mnemonic.insert(std::string("ld.global").size(), ".nc");
     auto known = ir::resolve_form(mnemonic);
     if (!known) return;
-    // The original's data operands, at this vector's address.
+    // The original's data operands, with this vector's address.
     std::vector<Operand> operands(original.operands_of(source).begin(), original.operands_of(source).end());
     operands[part.address].immediate = offset;
     operands[part.address + 1] = Operand::value(joined->base);
@@ -130,7 +129,7 @@ void take_joined_accesses_apart(const ir::Function& original, ir::Function& rewr
     for (InstructionId id : rewritten.instructions_in(block)) {
       if (rewritten.instructions[id].kind != ir::InstructionKind::real) continue;
       const ir::ProvenanceId provenance = rewritten.instructions[id].provenance;
-      // One that the original has stays.
+      // Vector accesses that the original also has are kept.
       const bool same = id.index() < original.instructions.size() &&
                         original.instructions[id].provenance == provenance &&
                         original.instructions[id].kind == ir::InstructionKind::real &&
@@ -160,7 +159,7 @@ bool may_change_places(Terms& terms, const ir::Function& function, const Observa
     return true;
   if (!a || !b || earlier.terms.empty() || later.terms.empty()) return false;
   if ((a->is_load && b->is_load) || either_is_read_only) return true;
-  // Addresses come first: neither has a guard.
+  // The first term is the address, because neither access has a guard.
   const TermId distance = terms.subtract(later.terms.front(), earlier.terms.front());
   const auto literal = terms.literal_value(distance);
   if (!literal) return false;

@@ -1,5 +1,5 @@
 // Launch expressions and the ledger's exact statements as terms. They are exact integers; 128 bits hold the low bits of
-// each, which is what further parameters are made of.
+// each, from which added parameters are formed.
 #include "evaluate/prove/symbolic.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ private:
       if (spelling == "<<")
         if (auto amount = terms_.literal_value(operands[1]); amount && *amount < exact)
           return terms_.scale(operands[0], UInt128(1) << static_cast<unsigned>(*amount));
-      // What does not fit 128 bits has no value here.
+      // Values that do not fit 128 bits are undefined here.
       if (spelling == "<<")
         return terms_.multiply(operands[0], terms_.operation("shl", exact, {terms_.literal(exact, 1), operands[1]}));
     }
@@ -80,7 +80,8 @@ private:
     return terms_.less(operands[0], operands[1], true);
   }
 
-  // What both operands are extensions of, so that the operation on exact integers is the instruction of that width.
+  // The operands before extension, if both are extensions, so that the exact operation equals the instruction of that
+  // width.
   struct Narrow {
     std::vector<TermId> operands;
     unsigned width = 0;
@@ -101,13 +102,13 @@ private:
     if (result.width == 0) return std::nullopt;
     for (TermId operand : operands) {
       const TermId low = terms_.truncate(operand, result.width);
-      if (terms_.resize(low, exact, result.is_signed) != operand) return std::nullopt; // a literal of other range
+      if (terms_.resize(low, exact, result.is_signed) != operand) return std::nullopt; // a literal outside of the range
       result.operands.push_back(low);
     }
     return result;
   }
 
-  // Division by zero has no value here, and the variant does not run then.
+  // Division by zero is undefined here; the variant does not run then.
   std::optional<TermId> as_instruction(std::string_view spelling, const std::vector<TermId>& operands) {
     if (operands.size() != 2) return std::nullopt;
     std::optional<Narrow> narrow = narrowed(operands);
@@ -126,7 +127,7 @@ private:
     return terms_.resize(terms_.operation(name, narrow->width, narrow->operands), exact, narrow->is_signed);
   }
 
-  // mulhi_u32(a, b): the instruction on the low bits.
+  // mulhi_u32(a, b): the instruction on the operands' low bits.
   std::optional<TermId> high_product(std::string_view spelling, const std::vector<TermId>& operands) {
     constexpr std::string_view prefix = "mulhi_";
     if (!spelling.starts_with(prefix) || operands.size() != 2) return std::nullopt;
@@ -143,7 +144,7 @@ private:
   std::vector<TermId> stack_;
 };
 
-// Bytes of a parameter, as many as it has from there on, and dimensions: not negative.
+// The bytes of a parameter from an offset on, and dimensions; not negative.
 TermId value_of(Terms& terms, const launch::LaunchSymbol& symbol, const std::vector<unsigned>& parameter_bytes) {
   if (symbol.kind != launch::LaunchSymbol::Kind::parameter) {
     const std::string prefix = symbol.kind == launch::LaunchSymbol::Kind::block ? "%ntid." : "%nctaid.";

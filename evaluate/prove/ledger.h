@@ -18,8 +18,8 @@ struct LedgerFact {
   SourceRange range;
 };
 
-// Each entry with an exact statement that the names resolve; one entry may have several. What a name of the statements
-// (ir/analysis/linear/exact_range.h) stands for, in 128 bits, is the caller's business.
+// Returns each entry whose exact statement has only names that `name` resolves; one entry may have several statements.
+// `name` gives the 128-bit term for a name in the statements (ir/analysis/linear/exact_range.h).
 std::vector<LedgerFact> read_ledger(Terms& terms, std::span<const transforms::Obligation> ledger,
                                     const std::function<std::optional<TermId>(const std::string&)>& name);
 

@@ -1,4 +1,4 @@
-// Proofs as JSON, and their outcomes in words.
+// Proofs as JSON, and names of their outcomes.
 #pragma once
 
 #include "evaluate/prove/prover.h"

@@ -1,4 +1,4 @@
-// Pairs the instructions of two kernels and has their operands judged.
+// Pairs the instructions of two kernels and proves that their operands are equal.
 #include "evaluate/prove/prover.h"
 
 #include "evaluate/prove/counterexample.h"
@@ -33,7 +33,7 @@ std::vector<unsigned> bytes_of_parameters(const ir::Function& function) {
   return bytes;
 }
 
-// What the kernel's directives say of its blocks.
+// Limits of the launch from the kernel's directives.
 LaunchSize launch_size(const ir::Function& function) {
   LaunchSize size;
   for (const ir::FunctionDirective& directive : function.directives) {
@@ -44,7 +44,7 @@ LaunchSize launch_size(const ir::Function& function) {
     for (unsigned i = 0; i < 3; ++i) {
       if (name == ".reqntid") size.block[i] = extents[i];
       size.is_exact |= name == ".reqntid";
-      // This one bounds the number of threads only, whatever their shape.
+      // This directive bounds only the number of threads, not their shape.
       if (name == ".maxntid") size.block[i] = std::min(size.block[i], extents[0] * extents[1] * extents[2]);
     }
   }
@@ -79,19 +79,18 @@ private:
   bool is_read_only(const Observation& before, const Observation& after) const;
   bool same_order(const std::vector<const Observation*>& before, const std::vector<const Observation*>& after);
   void compare_paths();
-  // What holds at a place whatever the ledger says.
+  // Facts at a position that do not depend on the ledger.
   struct Place {
     std::vector<Assumption> known;
-    std::vector<Assumption> conditions; // asked for only where it does not go without
+    std::vector<Assumption> conditions; // only used if the proof fails without them
   };
   Place place_in(BlockId block);
   void judge(TermId before, TermId after, SourceRange range, const Place& place);
   Judgement judgement_of(TermId before, TermId after, const Place& place);
   void search_counterexample();
-  // The launch predicates of the variant; nothing where it does not run as the original does.
+  // The launch predicates of the variant; nothing if its launches differ from the original's in other ways.
   std::optional<std::vector<launch::LaunchExpression>> requirements() const;
-  // Does the result compute this from something that the prover has no statement of? A counterexample says nothing
-  // then.
+  // Is the result computed only from values that the prover models? Otherwise a counterexample proves nothing.
   bool is_followed(TermId after);
   std::vector<Assumption> relevant(TermId before, TermId after, const std::set<size_t>& used,
                                    const std::vector<Assumption>& known) const;
@@ -115,17 +114,17 @@ private:
   SymbolicKernel before_;
   SymbolicKernel after_;
   std::vector<LedgerFact> facts_;
-  std::vector<size_t> admitted_; // facts that may be used, in the order in which exact_ knows them
+  std::vector<size_t> admitted_; // facts that may be used, numbered as in exact_
   std::set<std::string> used_;
   std::optional<std::set<AtomId>> atoms_of_original_;
-  std::vector<ObservedPair> pairs_; // of the same form
+  std::vector<ObservedPair> pairs_; // instructions with the same form
   std::vector<std::map<std::string, UInt128>> models_;
-  bool is_tested_in_kernel_ = false; // the ledger has what is tested neither here nor by the launcher
+  bool is_tested_in_kernel_ = false; // the ledger has conditions that neither this prover nor the launcher tests
   bool ranges_are_apart_ = false;    // the ledger has a launch check that read and written ranges are disjoint
 };
 
-// Unknowns of the result alone, such as an operand that arrives by a queue of the hardware or one part of a vector
-// load, are no values that the original computes otherwise. Parameters and special registers are the same in both.
+// Unknowns that occur only in the result, such as an operand from a hardware queue or one element of a vector load,
+// have no counterpart in the original to compare with. Parameters and special registers are the same in both.
 bool Prover::is_followed(TermId after) {
   if (!atoms_of_original_) {
     atoms_of_original_.emplace();
@@ -146,7 +145,7 @@ bool Prover::is_followed(TermId after) {
   });
 }
 
-// A bit that is set, as the solver takes it.
+// The assumption that a bit is 1.
 Assumption is_set(Terms& terms, TermId bit) {
   return {terms.zero_extend(bit, 128), {1, 1}};
 }
@@ -182,7 +181,8 @@ void Prover::judge(TermId before, TermId after, SourceRange range, const Place& 
   } else {
     std::string detail = std::move(judgement.detail);
     if (judgement.outcome == Outcome::refuted)
-      detail = "equal only if " + detail + " cannot be, which is not shown"; // unknowns that no launch need have
+      detail = "equal only if " + detail + " cannot be, which is not shown"; // the unknowns may have values that occur
+                                                                             // in no launch
     if (!judgement.model.empty()) models_.push_back(std::move(judgement.model));
     proof_.problems.push_back({range, Outcome::unknown, text, std::move(detail)});
   }
@@ -208,7 +208,7 @@ Judgement Prover::judgement_of(TermId before, TermId after, const Place& place) 
   return judgement;
 }
 
-// The ledger's facts that may have to do with two terms: all their unknowns occur in those.
+// Returns the ledger's facts that may concern two terms: those whose unknowns all occur in the terms.
 std::vector<Assumption> Prover::relevant(TermId before, TermId after, const std::set<size_t>& used,
                                          const std::vector<Assumption>& known) const {
   std::set<AtomId> atoms;
@@ -227,7 +227,7 @@ std::vector<Assumption> Prover::relevant(TermId before, TermId after, const std:
   return list;
 }
 
-// What a name of the ledger's statements stands for.
+// Resolves a name in the ledger's statements.
 std::optional<TermId> Prover::ledger_name(const std::string& name) {
   constexpr unsigned exact = 128;
   unsigned number = 0;
@@ -257,7 +257,7 @@ void Prover::read_facts(const std::vector<transforms::Obligation>& ledger) {
   facts_ = read_ledger(terms_, ledger, [this](const std::string& name) { return ledger_name(name); });
   for (size_t i = 0; i < facts_.size(); ++i) {
     const LedgerFact& fact = facts_[i];
-    // What the analysis proved is proved again, or not used.
+    // Facts proved by the analysis are proved again here, or not used.
     if (fact.discharge == transforms::Discharge::proved) {
       const auto bounds = bounds_.of(fact.assumption.value);
       if (!bounds || !within(*bounds, fact.assumption.range)) continue;
@@ -280,18 +280,18 @@ void Prover::compare(const Observation& before, const Observation& after) {
   Place place = place_in(original_.instructions[before.instruction].block);
   for (size_t i = 0; i < before.terms.size(); ++i) {
     judge(before.terms[i], after.terms[i], range, place);
-    // The others count only where the guard lets the instruction happen.
+    // The other operands matter only if the guard is true.
     if (i == 0 && original_.instructions[before.instruction].guard && !terms_.literal_value(before.terms[0]))
       place.conditions.push_back(is_set(terms_, before.terms[0]));
   }
 }
 
-// Branches between whole bodies, which a guard inside the kernel needs, have no original.
+// The branches between complete bodies that a kernel guard needs have no counterpart in the original.
 bool Prover::adds_control(InstructionId id) const {
   return !rewritten_.instructions[id].provenance && rewritten_.form_of(id).effects.branch;
 }
 
-// Parameters behind the original's are what the launcher computes: the variant's annotations say from what.
+// Parameters after the original's are computed by the launcher; the variant's annotations give the expressions.
 std::optional<TermId> Prover::added_parameter(unsigned index) {
   if (index < parameter_bytes_.size()) return std::nullopt;
   auto number = static_cast<unsigned>(parameter_bytes_.size());
@@ -336,13 +336,13 @@ void Prover::pair_observations() {
       problem(original_.instructions[seen->instruction].range, "the result lacks this instruction");
 }
 
-// Does `ld.global.nc` stand in the place of `ld.global`, with a disjointness check in the ledger?
+// Does `ld.global.nc` replace `ld.global`, with a disjointness check in the ledger?
 bool Prover::is_read_only(const Observation& before, const Observation& after) const {
   return ranges_are_apart_ &&
          is_read_only_form_of(original_.form_of(before.instruction), rewritten_.form_of(after.instruction));
 }
 
-// The same instructions, in the same order but for accesses that may change places.
+// Are the instructions the same, in the same order except for accesses that may be exchanged?
 bool Prover::same_order(const std::vector<const Observation*>& before, const std::vector<const Observation*>& after) {
   if (before.size() != after.size()) return false;
   std::map<ir::ProvenanceId, size_t> place;
@@ -366,7 +366,7 @@ bool Prover::same_order(const std::vector<const Observation*>& before, const std
   return true;
 }
 
-// The same blocks with the same ways out, and in each the same instructions with an effect.
+// Compares control flow: the same blocks with the same successors, and in each the same instructions with effects.
 void Prover::compare_order() {
   auto sequences = [&](const ir::Function& function, const SymbolicKernel& kernel) {
     std::map<BlockId, std::vector<const Observation*>> by_block;
@@ -393,14 +393,14 @@ void Prover::compare_order() {
   }
 }
 
-// Registers that depend on the path: every edge brings the same to both.
+// Compares path-dependent registers: every edge must pass equal values in both kernels.
 void Prover::compare_paths() {
   for (const PathUnknown& unknown : after_.path_unknowns()) {
     const ValueId value = rewritten_.parameters(unknown.block)[unknown.parameter];
     if (unknown.block.index() >= original_.blocks.size()) continue;
     auto before = original_.parameters(unknown.block);
     auto place = std::ranges::find(before, value);
-    if (place == before.end()) continue; // new: nothing is taken to be equal to it
+    if (place == before.end()) continue; // a new register, which is assumed equal to nothing
     const auto index = static_cast<size_t>(place - before.begin());
     for (uint32_t e = 0; e < rewritten_.edges.size(); ++e) {
       const ir::EdgeId edge(e);
@@ -446,7 +446,7 @@ std::optional<std::vector<launch::LaunchExpression>> Prover::requirements() cons
   return all;
 }
 
-// What is not proved is tried; only what a launch shows is said to be not equal.
+// Tests unproved problems by evaluation; only a difference in an actual launch is reported as "not equal".
 void Prover::search_counterexample() {
   std::optional<std::vector<launch::LaunchExpression>> required = requirements();
   if (is_tested_in_kernel_ || !required) return;
@@ -516,7 +516,7 @@ Outcome KernelProof::outcome() const {
 
 Result<std::vector<KernelProof>> prove_module(const SourceFile& source, const transforms::Pipeline& pipeline,
                                               const ProofSettings& settings) {
-  Diagnostics ignored; // the caller has read the same text
+  Diagnostics ignored; // the caller has already parsed the text
   std::unique_ptr<ir::Module> original = grammar::read_module(source, ignored);
   std::unique_ptr<ir::Module> rewritten = grammar::read_module(source, ignored);
   if (!original || !rewritten) return Error{"the module cannot be read", {}};

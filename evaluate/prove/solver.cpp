@@ -1,4 +1,4 @@
-// Terms in Z3's language.
+// Translates terms to Z3 expressions.
 #include "evaluate/prove/solver.h"
 
 #include <algorithm>
@@ -13,9 +13,9 @@ namespace ptxrewrite::prove {
 
 #ifdef PTXREWRITE_HAS_Z3
 
-// The solver's own limit does not hold while it simplifies.
+// Z3 does not enforce its resource limit during simplification.
 constexpr size_t most_atoms = 300;
-constexpr uint64_t most_efforts = 5; // for all of a kernel's questions; then no further ones are asked
+constexpr uint64_t most_efforts = 5; // limit for all queries of a kernel; further queries are not made
 
 struct Solver::State {
   State(Terms& all, unsigned steps) : terms(all), effort(steps) {}
@@ -116,7 +116,7 @@ struct Solver::State {
     return context.function(row.name.c_str(), domain, context.bv_sort(row.width))(arguments);
   }
 
-  // Every product inside a term, at any depth.
+  // Collects every product inside a term, at any depth.
   void collect(TermId id, std::set<Monomial>& found, std::set<AtomId>& leaves, std::set<TermId>& seen) {
     if (!seen.insert(id).second) return;
     for (const auto& [monomial, coefficient] : terms[id].coefficients) {
@@ -130,8 +130,8 @@ struct Solver::State {
     }
   }
 
-  // The low bits of a product are the product of the low bits: as a definition of the narrow product where it is one,
-  // else as an axiom. Of factors that are no extensions, only where those narrow products occur.
+  // The low bits of a product are the product of the low bits: the definition of the narrow product if it is one,
+  // otherwise an axiom. For factors that are not extensions, only if the narrow product occurs.
   void link(const Monomial& monomial, unsigned narrow, const std::set<Monomial>& found, std::vector<z3::expr>& axioms,
             std::set<Monomial>& further) {
     TermId product;
@@ -167,7 +167,7 @@ struct Solver::State {
     for (const Assumption& assumption : assumptions)
       collect(assumption.value, found, leaves, seen);
     std::vector<z3::expr> axioms;
-    // Widest first: narrower products are then parts of wider ones.
+    // Widest first, so that narrower products are parts of wider ones.
     for (unsigned width : multiplies ? std::vector<unsigned>() : std::vector<unsigned>{128, 64, 32}) {
       std::set<Monomial> further;
       for (const Monomial& monomial : found)
@@ -182,7 +182,7 @@ struct Solver::State {
       add_launch_facts(leaf, solver);
   }
 
-  // ISA manual, special registers: indices are below dimensions, and those have limits.
+  // ISA manual, special registers: indices are below dimensions, which are limited.
   void add_launch_facts(AtomId leaf, z3::solver& solver) {
     const Atom row = terms.atom(leaf);
     if (row.width != 32) return;
@@ -207,8 +207,8 @@ struct Solver::State {
     return context.function(name.c_str(), domain, x.get_sort())(x, y);
   }
 
-  // Divisions are functions of which this much is known: of numbers that are not negative, the signed and the unsigned
-  // one agree, and so do those of 64 and of 32 bits where both numbers fit 32.
+  // Divisions are uninterpreted functions with these axioms: for nonnegative numbers, signed and unsigned division
+  // agree, and so do 64-bit and 32-bit division if both numbers fit 32 bits.
   void add_division_facts(z3::solver& solver) {
     for (const auto& [id, value] : std::map<AtomId, z3::expr>(atoms)) {
       const Atom row = terms.atom(id);
@@ -240,7 +240,8 @@ struct Solver::State {
     multiplies = false;
     const Judgement judgement = ask(a, b, assumptions);
     if (judgement.outcome != Outcome::refuted || products.empty()) return judgement;
-    // The counterexample chose what products are. With products as they are the question is harder, but few are long.
+    // The counterexample chose the values of products. With exact products the query is harder, but it is usually
+    // short.
     multiplies = true;
     Judgement exact = ask(a, b, assumptions);
     return exact.outcome == Outcome::unknown ? judgement : exact;
@@ -249,7 +250,7 @@ struct Solver::State {
   Judgement ask(TermId a, TermId b, const std::vector<Assumption>& assumptions) {
     z3::solver solver(context, "QF_UFBV");
     solver.set("rlimit", multiplies ? effort / 10 : effort);
-    // Wide products are met first, so that narrow ones are their parts.
+    // Wide products are translated first, so that narrow ones are parts of them.
     products.clear();
     translated.clear();
     atoms.clear();
@@ -275,7 +276,7 @@ struct Solver::State {
     return counterexample(solver.get_model(), a, b);
   }
 
-  // All that the context has taken so far: a count, so that proofs do not depend on the machine's speed.
+  // The total resource count of the context: used instead of time, so that proofs do not depend on the machine's speed.
   static uint64_t steps_of(z3::solver& solver) {
     const z3::stats statistics = solver.statistics();
     for (unsigned i = 0; i < statistics.size(); ++i)
@@ -283,7 +284,7 @@ struct Solver::State {
     return 0;
   }
 
-  // About one unknown alone.
+  // A query with a single unknown.
   bool extension_is_exact(AtomKind kind, unsigned from, unsigned to, const ir::Interval& range) {
     const z3::expr number = context.bv_const("number", 128);
     const z3::expr low = number.extract(from - 1, 0);
@@ -314,8 +315,8 @@ struct Solver::State {
 
   Terms& terms;
   unsigned effort;
-  uint64_t spent = 0;      // by all questions
-  bool multiplies = false; // else products are unknowns
+  uint64_t spent = 0;      // by all queries
+  bool multiplies = false; // if false, products are unknowns
   z3::context context;
   std::map<TermId, z3::expr> translated;
   std::map<AtomId, z3::expr> atoms;
@@ -342,7 +343,7 @@ bool Solver::available() {
 
 namespace {
 
-// Two operations of one name whose difference, or a multiple of it, the term is.
+// Two operations with the same name whose difference, or a multiple of it, equals the term.
 struct OperationPair {
   AtomId first, second;
 };
@@ -368,11 +369,11 @@ bool has_meaning(std::string_view) {
 }
 #endif
 
-// With a meaning of their own in Solver::State::combine.
+// Operations that Solver::State::combine interprets.
 const std::set<std::string> meaningful{"and",  "or",   "xor",  "shl",  "lshr", "ashr", "select",
                                        "smin", "smax", "umin", "umax", "zero", "slt",  "ult"};
 
-// Operations inside that are names to the solver, with how often each stands there.
+// The operations inside the term that the solver knows only by name, with their numbers of occurrences.
 std::map<std::string, size_t> unknown_operations(const Terms& terms, TermId term) {
   std::set<AtomId> inside;
   terms.collect_atoms(term, inside);
@@ -384,8 +385,8 @@ std::map<std::string, size_t> unknown_operations(const Terms& terms, TermId term
   return names;
 }
 
-// Different results for each value of one operand while the others stay; or, for operations that nothing is known of,
-// no other way to equal results.
+// Is the operation injective in each operand? Uninterpreted operations also count, because equality of their results
+// can be shown in no other way.
 bool is_one_to_one(const Atom& row) {
   switch (row.kind) {
   case AtomKind::sign_extend:
@@ -402,7 +403,7 @@ bool is_one_to_one(const Atom& row) {
 
 namespace {
 
-// Extensions whose inside is the assumed value but for a literal, with the value called by its name.
+// Replaces extensions whose operand is the assumed value up to a literal by the same extension of a named unknown.
 TermId name_value(Terms& terms, TermId in, const Assumption& assumption, TermId name) {
   std::set<AtomId> inside;
   terms.collect_atoms(in, inside);
@@ -419,7 +420,7 @@ TermId name_value(Terms& terms, TermId in, const Assumption& assumption, TermId 
   return terms.substitute(in, named);
 }
 
-// Adds the multiple of `nothing`, which is 0, that leaves the fewest products; at most so many.
+// Adds the multiple of `nothing`, which is 0, that leaves the fewest terms in the sum, at most `most`.
 TermId shorten(Terms& terms, TermId sum, TermId nothing, size_t most) {
   const unsigned width = terms.width(sum);
   TermId shortest = sum;
@@ -451,7 +452,7 @@ Elimination eliminate(Terms& terms, TermId a, TermId b, const std::vector<Assump
     result.assumptions.push_back({name, assumptions[i].range});
     nothings.push_back(terms.subtract(terms.truncate(assumptions[i].value, width), terms.truncate(name, width)));
   }
-  // Once to bring each name in, then for as long as it gets shorter.
+  // First introduces each name, then repeats as long as the difference gets shorter.
   for (TermId nothing : nothings)
     result.difference = shorten(terms, result.difference, nothing, SIZE_MAX);
   for (size_t before = SIZE_MAX; terms[result.difference].coefficients.size() < before;) {
@@ -469,7 +470,8 @@ Judgement Solver::prove_equal(TermId a, TermId b, const std::vector<Assumption>&
   if (a == b) return {Outcome::identical, {}};
   if (auto known = known_.find({a, b, assumptions}); known != known_.end()) return known->second;
   Judgement judgement = prove_parts(a, b, assumptions);
-  // A counterexample chooses what such operations give; where one side has others than the other, that says nothing.
+  // A counterexample chooses the results of uninterpreted operations; if the two sides have different ones, it proves
+  // nothing.
   if (judgement.outcome == Outcome::refuted && unknown_operations(terms_, a) != unknown_operations(terms_, b)) {
     judgement.outcome = Outcome::unknown;
     judgement.detail = "the two are made by operations that the solver only knows by name";
@@ -480,16 +482,16 @@ Judgement Solver::prove_equal(TermId a, TermId b, const std::vector<Assumption>&
 
 bool Solver::extension_is_exact(AtomKind kind, unsigned from, unsigned to, const ir::Interval& range) {
   const ir::Interval type = kind == AtomKind::sign_extend ? ir::signed_range(from) : ir::unsigned_range(from);
-  if (range.low < type.low || range.high > type.high) return false; // not worth a question
+  if (range.low < type.low || range.high > type.high) return false; // unlikely to hold: no query is made
   auto [row, is_new] = known_extensions_.try_emplace({kind, from, to, range.low, range.high}, false);
   if (is_new) row->second = state_->extension_is_exact(kind, from, to, range);
   return row->second;
 }
 
-// The second, with its operations replaced by those of the first that are shown to be given equal operands, inner ones
-// first: products of theirs are then the same unknowns.
+// Returns the second term with its operations replaced by those of the first for which equal operands are proved, inner
+// ones first, so that products of these are the same unknowns.
 TermId Solver::with_shared_operations(TermId a, TermId b, const std::vector<Assumption>& assumptions) {
-  constexpr size_t most_pairs = 64; // each may take the solver's time
+  constexpr size_t most_pairs = 64; // each may take the full effort of the solver
   size_t pairs = 0;
   std::set<AtomId> settled;
   for (bool found = true; found;) {
@@ -525,7 +527,7 @@ TermId Solver::with_shared_operations(TermId a, TermId b, const std::vector<Assu
 }
 
 Judgement Solver::prove_parts(TermId a, TermId b, const std::vector<Assumption>& assumptions) {
-  // Equal operands give equal results.
+  // Compares the operands: equal operands give equal results.
   if (auto pair = as_operation_pair(terms_, terms_.subtract(a, b))) {
     const Atom first = terms_.atom(pair->first), second = terms_.atom(pair->second);
     size_t different = 0;
@@ -533,7 +535,7 @@ Judgement Solver::prove_parts(TermId a, TermId b, const std::vector<Assumption>&
     for (size_t i = 0; i < first.operands.size(); ++i) {
       Judgement judgement = prove_equal(first.operands[i], second.operands[i], assumptions);
       if (judgement.outcome == Outcome::proved || judgement.outcome == Outcome::identical) continue;
-      if (judgement.detail.find(" in ") == std::string::npos) // the innermost ones
+      if (judgement.detail.find(" in ") == std::string::npos) // names only the innermost operands
         judgement.detail += " in " + terms_.print(first.operands[i]) + " =?= " + terms_.print(second.operands[i]);
       last = std::move(judgement);
       ++different;

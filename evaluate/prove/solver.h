@@ -1,6 +1,6 @@
-// Decides whether two terms are equal in every launch, under assumptions. Z3 over bit-vectors, where it was found at
-// build time; products of unknowns are unknowns of their own, whose low bits are the products of the low bits, and
-// products only where that gives a counterexample.
+// Decides whether two terms are equal in every launch, under assumptions. Uses Z3 over bit-vectors, if it was found at
+// build time; products of unknowns are separate unknowns whose low bits are the products of the low bits, and become
+// real products only if the abstraction yields a counterexample.
 #pragma once
 
 #include "evaluate/prove/terms.h"
@@ -12,7 +12,7 @@
 
 namespace ptxrewrite::prove {
 
-// The 128-bit term, read as signed, is in the range.
+// The 128-bit term, interpreted as signed, is in the range.
 struct Assumption {
   TermId value;
   ir::Interval range;
@@ -28,40 +28,39 @@ struct Assumption {
 };
 
 enum class Outcome : uint8_t {
-  identical, // one normal form
+  identical, // the same normal form
   proved,
-  refuted, // of two terms: there is a counterexample, under the abstraction; of a kernel: one that a launch has
-  unknown, // out of time, or made by different operations that the solver only knows by name
+  refuted, // of two terms: there is a counterexample under the abstraction; of a kernel: one for an actual launch
+  unknown, // out of time, or the terms have different operations that the solver knows only by name
 };
 
 struct Judgement {
   Outcome outcome = Outcome::unknown;
   std::string detail;
-  std::map<std::string, UInt128> model = {}; // of a refutation: values of leaves
+  std::map<std::string, UInt128> model = {}; // of a refutation: values of the leaves
 };
 
-// The difference of two terms with the assumed values as unknowns: where the inside of an extension is an assumed value
-// but for a literal, it is called by name, and one product of each assumed value is eliminated. What is left is about
-// few unknowns, often one. Equal terms stay equal; the other way round some freedom is lost, so that only a proof means
-// something.
+// The difference of two terms with the assumed values as unknowns: an extension whose operand is an assumed value up to
+// a literal is replaced by a named unknown, and one product of each assumed value is eliminated. The result has few
+// unknowns, often one. Equal terms stay equal; unequal terms may lose generality, so that only a proof is conclusive.
 struct Elimination {
   TermId difference;
-  std::vector<Assumption> assumptions; // about the unknowns
+  std::vector<Assumption> assumptions; // on the unknowns
 };
 Elimination eliminate(Terms& terms, TermId a, TermId b, const std::vector<Assumption>& assumptions);
 
 class Solver {
 public:
-  // `effort`: steps of Z3 (its rlimit) for one question; all together get a few times as many.
+  // `effort`: Z3 steps (rlimit) for one query; all queries together get a few times as many.
   Solver(Terms& terms, unsigned effort);
   ~Solver();
   Solver(const Solver&) = delete;
   Solver& operator=(const Solver&) = delete;
 
-  // False: this program was built without Z3; prove_equal knows identical terms only, then.
+  // Returns false if this program was built without Z3; prove_equal then only recognizes identical terms.
   static bool available();
   Judgement prove_equal(TermId a, TermId b, const std::vector<Assumption>& assumptions);
-  // Is every number of the range what its low `from` bits, extended to `to` bits, are?
+  // Does every number of the range equal the extension of its low `from` bits to `to` bits?
   bool extension_is_exact(AtomKind kind, unsigned from, unsigned to, const ir::Interval& range);
 
 private:

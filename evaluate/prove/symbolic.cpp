@@ -1,6 +1,6 @@
-// Walks a kernel in reverse post-order and gives each register its term. Loops are walked a few times: first every
-// register that enters a loop is unknown; those that turn out to grow by the same amount each trip get their closed
-// form.
+// Evaluates a kernel in reverse post-order and gives each register its term. Loops are evaluated several times: at
+// first every register carried by a loop is unknown; those that turn out to grow by the same amount in each trip get a
+// closed form.
 #include "evaluate/prove/symbolic.h"
 
 #include "ir/core/module.h"
@@ -25,7 +25,7 @@ using ir::ValueId;
 
 constexpr unsigned most_rounds = 8; // nested inductions: one more round per level
 
-// Addresses in these spaces have 32 significant bits whatever the register's width.
+// Addresses in these spaces have 32 significant bits, regardless of the register's width.
 bool is_small_space(ir::StateSpace space) {
   return ir::is_shared(space) || space == ir::StateSpace::constant || space == ir::StateSpace::local;
 }
@@ -35,7 +35,7 @@ bool is_scalar(const ir::Value& value) {
   return value.vector_width == 1 && width >= 1 && width <= 64;
 }
 
-// ISA manual, special registers: blocks have at most 1024 threads in a direction, grids 2^31 - 1 blocks.
+// ISA manual, special registers: blocks have at most 1024 threads in a dimension, grids 2^31 - 1 blocks.
 bool is_small(const std::string& special) {
   return special.starts_with("%tid.") || special.starts_with("%ntid.") || special.starts_with("%ctaid.") ||
          special.starts_with("%nctaid.");
@@ -124,8 +124,8 @@ TermId SymbolicKernel::operand(InstructionId id, const Operand& source, unsigned
   case OperandKind::value: {
     TermId term = values_[source.as_value().index()];
     const bool is_general = function_.values[source.as_value()].register_class == ir::RegisterClass::general;
-    // A register of the hardware form that holds 32 bits: a thread part is extended as signed when it is read, of
-    // others what is above them is unknown.
+    // A register of the hardware form that holds 32 bits: a thread part is sign-extended when it is read; for other
+    // classes the bits above are unknown.
     if (term && !is_general && terms_.width(term) == 32 && width == 64) {
       if (function_.values[source.as_value()].register_class == ir::RegisterClass::thread_index)
         return terms_.sign_extend(term, 64);
@@ -152,7 +152,7 @@ TermId SymbolicKernel::operand(InstructionId id, const Operand& source, unsigned
       name += "xyzw"[source.selector & 3u];
     }
     const TermId leaf = terms_.leaf(name, ir::bit_width(facts.type), is_small(name));
-    if (name.starts_with("%tid.")) terms_.bound(leaf, name.back() == 'z' ? 63 : 1023); // of any block that there can be
+    if (name.starts_with("%tid.")) terms_.bound(leaf, name.back() == 'z' ? 63 : 1023); // in any possible block
     return terms_.resize(leaf, width, false);
   }
   case OperandKind::symbol:
@@ -238,7 +238,7 @@ std::optional<TermId> SymbolicKernel::integer_operation(InstructionId id, const 
     const TermId amount = operand(id, sources_[1], 32);
     if (auto value = terms_.literal_value(amount))
       return *value >= width ? terms_.literal(width, 0) : terms_.scale(source(0), UInt128(1) << unsigned(*value));
-    // x << n is x * (1 << n), clamped amounts included.
+    // x << n is x * (1 << n), also for clamped amounts.
     const TermId power = named("shl", {terms_.literal(width, 1), terms_.resize(amount, width, false)});
     return terms_.multiply(source(0), power);
   }
@@ -265,7 +265,7 @@ std::optional<TermId> SymbolicKernel::integer_operation(InstructionId id, const 
 }
 
 std::optional<TermId> SymbolicKernel::comparison(InstructionId id, const Form& form) {
-  if (!integers(form.type()) || sources_.size() != 2) return std::nullopt; // a third one: with another predicate
+  if (!integers(form.type()) || sources_.size() != 2) return std::nullopt; // a third source is a predicate
   const unsigned width = ir::bit_width(form.type());
   if (width < 16 || width > 64) return std::nullopt;
   const TermId a = operand(id, sources_[0], width), b = operand(id, sources_[1], width);
@@ -297,7 +297,7 @@ std::optional<TermId> SymbolicKernel::modelled(InstructionId id, const Form& for
   }
   case Opcode::cvta:
     if (sources_.size() != 1 || width > 64) return std::nullopt;
-    if (form.space == ir::StateSpace::global) return operand(id, sources_[0], width); // its window starts at 0
+    if (form.space == ir::StateSpace::global) return operand(id, sources_[0], width); // the window starts at 0
     {
       const TermId window = terms_.leaf("window." + std::string(ir::spelling(form.space)), width);
       const TermId value = operand(id, sources_[0], width);
@@ -380,7 +380,7 @@ void SymbolicKernel::evaluate_instruction(InstructionId id) {
       all_known = false;
       continue;
     }
-    // A register of the hardware form is as wide as what is in it.
+    // A register of the hardware form has the width of its value.
     const bool is_general = value.register_class == ir::RegisterClass::general;
     const unsigned operation_width = ir::bit_width(form.type());
     const unsigned width =
@@ -398,7 +398,7 @@ void SymbolicKernel::evaluate_instruction(InstructionId id) {
         for (size_t inner = i; inner < ir::next_sibling(operands, i); ++inner) {
           if (operands[inner].is_group()) continue;
           const bool is_product = form.opcode == Opcode::mul || form.opcode == Opcode::mad; // high halves
-          unsigned own = is_product ? operation_width : 64;                                 // of a literal
+          unsigned own = is_product ? operation_width : 64;                                 // width of a literal
           if (operands[inner].is(OperandKind::value))
             if (TermId known = values_[operands[inner].as_value().index()]) {
               own = terms_.width(known);
@@ -416,7 +416,7 @@ void SymbolicKernel::evaluate_instruction(InstructionId id) {
     }
     define(id, n, definitions[n], *term);
   }
-  // What is made of more than 64 bits is known by its register: it must be made alike.
+  // Values derived from more than 64 bits are identified by their register: they must be computed in the same way.
   const bool is_whole =
       std::ranges::all_of(definitions, [&](ValueId value) { return is_scalar(function_.values[value]); });
   if (is_load ? !all_known : form.opaque || !form.effects.pure() || !is_whole) observe(id, form);

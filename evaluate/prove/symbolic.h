@@ -1,10 +1,10 @@
-// What every register of a kernel holds, as terms over the launch, the thread and what memory gave.
+// The values of a kernel's registers, as terms over the launch, the thread and loaded values.
 //
-// Instruction semantics are those of the ISA manual's integer sections; whatever is not modelled is an unknown of its
-// own (what a load returns) or an operation about which only "equal operands, equal result" is known (floating point).
+// Instruction semantics are those of the ISA manual's integer sections; values that are not modelled are separate
+// unknowns (results of loads) or operations of which only "equal operands, equal result" is known (floating point).
 // Induction registers have a closed form in the trip number of their loop: by ring laws, or guessed from the first trip
-// and shown for the next one (where a counter is cut and extended again, for as many trips as the loop has). What two
-// sides of one branch bring to the block where they meet is a choice by the branch's condition. Other registers that
+// and shown for the next one (if a counter is truncated and extended again, for the number of trips of the loop).
+// Values that the two sides of a branch pass to their join are selected by the branch's condition. Other registers that
 // depend on the path taken are unknowns, named by block and register.
 #pragma once
 
@@ -20,15 +20,14 @@
 
 namespace ptxrewrite::prove {
 
-// Terms of what an instruction takes: guard first (if any), then operands in the order of the text; an address is one
-// term.
+// Terms of an instruction's inputs: the guard first (if any), then operands in text order; an address is one term.
 struct Observation {
   ir::InstructionId instruction;
   std::vector<TermId> terms;
 };
 
-// A register that holds, on entry of a block, what the edge into it brings: unknown, and the same in two kernels if all
-// edges bring the same.
+// A register that holds, on entry to a block, the value passed by the edge taken: an unknown, which is the same in two
+// kernels if all edges pass the same values.
 struct PathUnknown {
   ir::BlockId block;
   uint32_t parameter = 0;
@@ -36,20 +35,19 @@ struct PathUnknown {
 
 class SymbolicKernel {
 public:
-  // `parameter(index)`: the term of a kernel parameter that has no name of its own; may be empty. The function is in
-  // SSA form.
-  // Limits of trip numbers that are found go to `bounds`.
+  // `parameter(index)`: the term of a kernel parameter without a name of its own; may be empty. The function must be in
+  // SSA form. Limits of trip numbers are added to `bounds`.
   SymbolicKernel(const ir::Function& function, Terms& terms, Bounds& bounds, ExactForms& exact,
                  std::function<std::optional<TermId>(unsigned)> parameter);
 
-  TermId value(ir::ValueId id) const { return values_[id.index()]; } // invalid: no scalar of up to 64 bits
+  TermId value(ir::ValueId id) const { return values_[id.index()]; } // invalid if it is not a scalar of up to 64 bits
   const std::vector<Observation>& observations() const { return observations_; }
   const std::vector<PathUnknown>& path_unknowns() const { return unknowns_; }
-  // What is known in a block behind loops with one exit, which they leave when a multiple of their trip number meets a
-  // number: that it does, and for the first time.
+  // Facts in a block after loops with one exit that is taken when a multiple of the trip number equals a value: the
+  // equality holds, and it holds for the first time.
   std::vector<Assumption> known_in(ir::BlockId block);
-  // Bits that are 1 in a block: conditions of branches whose one side leads there, and that loops it is in, or that
-  // have been left, went on after the trip before.
+  // Bits that are 1 in a block: conditions of branches of which only one side leads there, and the conditions under
+  // which enclosing or finished loops continued after the previous trip.
   std::vector<TermId> conditions_of(ir::BlockId block);
   const ir::LoopForest& loops() const { return loops_; }
 
@@ -66,8 +64,8 @@ private:
   std::optional<TermId> guessed_step(const ir::Loop& loop, uint32_t parameter, const std::set<AtomId>& changing);
   bool next_trip_follows(const ir::Loop& loop, uint32_t parameter);
   void find_trip_limits();
-  // Trip by trip, the condition under which the loop is not left at the end of the block; nothing where another way
-  // round does not come by, or the block has no way out of the loop.
+  // The condition, as a function of the trip, under which the loop is not left at the end of the block; nothing if
+  // another path around the loop bypasses the block, or if the block has no edge out of the loop.
   std::optional<TermId> goes_on(const ir::Loop& loop, ir::BlockId block);
   std::optional<TermId> condition(ir::BlockId block);
   std::optional<TermId> joined(ir::BlockId block, uint32_t parameter);
@@ -93,29 +91,29 @@ private:
   ir::DominatorTree dominators_;
   ir::LoopForest loops_;
   std::vector<TermId> values_;
-  std::vector<ir::Operand> sources_; // of the instruction at hand, without definitions and old values
+  std::vector<ir::Operand> sources_; // of the current instruction, without definitions and old values
   std::vector<size_t> source_index_;
   std::map<std::pair<uint32_t, uint32_t>, TermId> inductions_; // by block and parameter
-  std::map<AtomId, TermId> closed_;                            // what stands for the unknowns of inductions now
+  std::map<AtomId, TermId> closed_;                            // terms that replace the unknowns of inductions
   std::map<uint32_t, unsigned> parameter_number_;              // by VariableId
-  std::set<std::pair<uint32_t, uint32_t>> not_inductions_;     // guessed wrongly
+  std::set<std::pair<uint32_t, uint32_t>> not_inductions_;     // wrong guesses
   std::vector<Observation> observations_;
   std::vector<PathUnknown> unknowns_;
 };
 
-// The term of a launch expression, an exact integer in 128 bits. `parameter_bytes`: sizes of the kernel's parameters.
+// The term of a launch expression, an exact 128-bit integer. `parameter_bytes`: sizes of the kernel's parameters.
 TermId launch_value(Terms& terms, const launch::LaunchExpression& expression,
                     const std::vector<unsigned>& parameter_bytes);
 
-// The term of an exact expression over names of the caller's own, in 128 bits; nothing where it has a name that
-// `name` does not know.
+// The term of an exact expression over the caller's names, in 128 bits; nothing if `name` does not know one of the
+// names.
 std::optional<TermId> exact_value(Terms& terms, std::string_view text,
                                   const std::function<std::optional<TermId>(const std::string&)>& name);
 
 // The unknown trip number of the loop with this header, in 64 bits, and its name.
 TermId trip_number(Terms& terms, ir::BlockId header);
 std::string trip_name(ir::BlockId header);
-// Of the unknown that stands for a register that depends on the way to the block.
+// The name of the unknown for a register that depends on the path to the block.
 std::string path_name(ir::BlockId block, ir::ValueId value);
 
 } // namespace ptxrewrite::prove

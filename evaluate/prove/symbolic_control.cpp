@@ -1,4 +1,4 @@
-// What depends on the way through a kernel: inductions, trip limits, joins.
+// Path-dependent parts of a kernel: inductions, trip limits, joins.
 #include "evaluate/prove/symbolic.h"
 
 #include <algorithm>
@@ -12,14 +12,14 @@ using ir::EdgeId;
 using ir::InstructionId;
 using ir::ValueId;
 
-// Loops that a literal limits are walked through, so far.
+// Loops with literal limits are simulated up to this trip.
 constexpr uint64_t most_trips_walked = 1024;
 
 } // namespace
 
 // --- inductions ---
 
-// What changes from trip to trip in a way that is not known, and trip numbers: of this loop and of those inside.
+// The unknowns that change from trip to trip in an unknown way, and the trip numbers of this loop and of inner ones.
 std::set<AtomId> SymbolicKernel::changing_in(const ir::Loop& loop) {
   std::set<AtomId> changing;
   auto add = [&](TermId term) {
@@ -46,7 +46,7 @@ bool SymbolicKernel::changes(TermId step, const std::set<AtomId>& changing) {
   return std::ranges::any_of(inside, [&](AtomId atom) { return changing.contains(atom); });
 }
 
-// Registers that every back edge brings plus the same amount, which no trip changes.
+// Finds registers that every back edge increases by the same loop-invariant amount.
 bool SymbolicKernel::find_inductions() {
   bool found = false;
   for (const ir::Loop& loop : loops_.loops()) {
@@ -81,7 +81,7 @@ bool SymbolicKernel::find_inductions() {
   return found;
 }
 
-// One may start from another.
+// An induction may start from the value of another one.
 void SymbolicKernel::close_inductions() {
   for (auto& [place, term] : inductions_)
     for (TermId before; before != term;) {
@@ -90,7 +90,7 @@ void SymbolicKernel::close_inductions() {
     }
 }
 
-// How much the first trip adds, where that is the same in all trips as far as can be seen.
+// The amount that the first trip adds, if it appears to be the same in all trips.
 std::optional<TermId> SymbolicKernel::guessed_step(const ir::Loop& loop, uint32_t parameter,
                                                    const std::set<AtomId>& changing) {
   const TermId own = values_[function_.parameters(loop.header)[parameter].index()];
@@ -112,8 +112,8 @@ std::optional<TermId> SymbolicKernel::guessed_step(const ir::Loop& loop, uint32_
   return terms_.add(first, terms_.multiply(trips, step));
 }
 
-// Does a closed form of trip k give that of trip k + 1 around every back edge? By induction it is right then, for as
-// many trips as the loop has.
+// Does the closed form for trip k imply that for trip k + 1 on every back edge? By induction it then holds for all
+// trips of the loop.
 bool SymbolicKernel::next_trip_follows(const ir::Loop& loop, uint32_t parameter) {
   const TermId closed = inductions_.at({loop.header.index(), parameter});
   const TermId trip = trip_number(terms_, loop.header);
@@ -127,7 +127,7 @@ bool SymbolicKernel::next_trip_follows(const ir::Loop& loop, uint32_t parameter)
   });
 }
 
-// All guesses of one loop are shown at once: trip k has all of them right, so trip k + 1 has.
+// All guesses for one loop are proved together: if all hold in trip k, they hold in trip k + 1.
 bool SymbolicKernel::guess_inductions() {
   for (const ir::Loop& loop : loops_.loops()) {
     const std::set<AtomId> changing = changing_in(loop);
@@ -142,7 +142,7 @@ bool SymbolicKernel::guess_inductions() {
       guessed.push_back(i);
     }
     if (guessed.empty()) continue;
-    const auto limits = bounds_.limits(); // those that are found now may rest on a wrong guess
+    const auto limits = bounds_.limits(); // limits found from now on may depend on a wrong guess
     evaluate();
     find_trip_limits();
     const bool follows =
@@ -161,7 +161,7 @@ bool SymbolicKernel::guess_inductions() {
 
 // --- trips ---
 
-// The condition under which a block's branch goes to its first successor; nothing where it has not two.
+// The condition under which a block's branch takes its first successor; nothing without two successors.
 std::optional<TermId> SymbolicKernel::condition(BlockId block) {
   const InstructionId last = function_.terminator(block);
   if (!last || function_.successors(block).size() != 2) return std::nullopt;
@@ -185,8 +185,8 @@ std::optional<TermId> SymbolicKernel::goes_on(const ir::Loop& loop, BlockId bloc
   return leaves(ways[1]) ? *taken : terms_.negation(*taken);
 }
 
-// Loops that go on while a condition over their trip number and literals holds: walked through. A trip number is never
-// larger than that of the first trip that does not come round.
+// Simulates loops whose condition depends only on their trip number and literals. The trip number never exceeds that of
+// the first trip that does not continue.
 void SymbolicKernel::find_trip_limits() {
   for (const ir::Loop& loop : loops_.loops()) {
     const AtomId trip = *terms_.as_atom(trip_number(terms_, loop.header));
@@ -212,7 +212,7 @@ std::vector<Assumption> SymbolicKernel::known_in(BlockId block) {
     const std::optional<TermId> stays = goes_on(loop, exit.from);
     const auto met = stays ? terms_.as_atom(terms_.negation(*stays)) : std::nullopt;
     if (!met || terms_.atom(*met).name != "zero") continue;
-    // d = c + s * trip, in w bits; d is 0 for the first time, and what it is repeats after 2^w / (powers of 2 in s).
+    // d = c + s * trip, in w bits; d is 0 for the first time, and its values repeat after 2^w / (powers of 2 in s).
     const TermId distance = terms_.atom(*met).operands[0];
     const unsigned width = terms_.width(distance);
     const AtomId trip = *terms_.as_atom(trip_number(terms_, loop.header));
@@ -221,7 +221,7 @@ std::vector<Assumption> SymbolicKernel::known_in(BlockId block) {
     const TermId trips = terms_.truncate(trip_number(terms_, loop.header), width);
     const bool is_linear = distance == terms_.add(first, terms_.multiply(step, trips));
     if (changes(first, changing_in(loop))) continue;
-    // Where the loop may not have run, its trip number is nobody's: it may be taken to be this one, if there is one.
+    // If the loop may not have run, its trip number is irrelevant, and may be assumed to be this value if it exists.
     const bool has_run = dominators_.dominates(exit.from, block);
     if (!has_run && terms_.trailing_zeros(first) < terms_.trailing_zeros(step)) continue;
     if (!is_linear || !terms_.literal_value(step) || terms_.literal_value(step) == UInt128(0) || width > 64) continue;
@@ -265,7 +265,7 @@ std::vector<TermId> SymbolicKernel::conditions_of(BlockId block) {
 
 // --- joins ---
 
-// By which side of the branch does the edge come? True: the first successor's.
+// Through which side of the branch does the edge come? True for the first successor.
 std::optional<bool> SymbolicKernel::side_of(BlockId branch, EdgeId edge) const {
   auto ways = function_.successors(branch);
   for (const bool first : {true, false}) {
@@ -277,7 +277,7 @@ std::optional<bool> SymbolicKernel::side_of(BlockId branch, EdgeId edge) const {
   return std::nullopt;
 }
 
-// What all edges bring, or a choice between what the sides of one branch bring.
+// The value that all edges pass, or a selection between the values that the two sides of one branch pass.
 std::optional<TermId> SymbolicKernel::joined(BlockId block, uint32_t parameter) {
   const BlockId branch = dominators_.immediate_dominator(block);
   TermId all;
@@ -299,8 +299,7 @@ std::optional<TermId> SymbolicKernel::joined(BlockId block, uint32_t parameter) 
     place = brought;
   }
   if (all && same) return all;
-  // Nothing is known of floating-point operations but that they are functions: choices between them are better
-  // unknowns.
+  // Floating-point operations are uninterpreted functions: a selection between their results is better left unknown.
   if (ir::is_float(function_.values[function_.parameters(block)[parameter]].type)) return std::nullopt;
   if (!sided || !by_side[0] || !by_side[1]) return std::nullopt;
   const std::optional<TermId> taken = condition(branch);

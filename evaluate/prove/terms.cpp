@@ -79,7 +79,7 @@ void Terms::bound(TermId leaf, uint64_t highest) {
   highest_[*as_atom(leaf)] = highest;
 }
 
-// A sum of leaves with bounds that cannot leave the signed range of its width.
+// Is the term a sum of leaves with bounds that stays within the signed range of its width?
 bool Terms::stays_signed(TermId a) const {
   const unsigned width = this->width(a);
   if (width > 32) return false;
@@ -103,7 +103,7 @@ TermId Terms::bitwise(const std::string& name, TermId a, TermId b) {
   if (literal_value(a)) std::swap(a, b);
   if (auto first = literal_value(a), second = literal_value(b); first && second)
     return literal(width(a), name == "and" ? *first & *second : name == "or" ? *first | *second : *first ^ *second);
-  // Low bits of a sum whose other parts are multiples of a power of two.
+  // The low bits of a sum whose other parts are multiples of a power of two.
   if (const auto mask = literal_value(b); name == "and" && mask) {
     const auto& terms = (*this)[a].coefficients;
     const auto found = terms.find(Monomial{});
@@ -115,8 +115,7 @@ TermId Terms::bitwise(const std::string& name, TermId a, TermId b) {
   return operation(name, width(a), {std::min(a, b), std::max(a, b)});
 }
 
-// The greatest common divisor of the coefficients, negative where the first of them is: coefficients are read as
-// signed.
+// The greatest common divisor of the coefficients, interpreted as signed; negative if the first one is.
 ir::Int128 Terms::content(TermId a) const {
   const Term& term = (*this)[a];
   auto magnitude = [](ir::Int128 value) { return value < 0 ? UInt128(0) - UInt128(value) : UInt128(value); };
@@ -140,7 +139,7 @@ TermId Terms::divided(TermId a, ir::Int128 by) {
 TermId Terms::is_zero(TermId a) {
   if (auto value = literal_value(a)) return literal(1, *value == 0);
   if (width(a) == 1) return negation(a);
-  // Of an extension and a literal: of what is extended.
+  // For an extension plus a literal: tests the operand of the extension instead.
   const Term term = (*this)[a];
   const auto& [last, coefficient] = *term.coefficients.rbegin();
   const bool is_one_more = term.coefficients.size() == 2 && term.coefficients.begin()->first.empty();
@@ -175,7 +174,7 @@ TermId Terms::less(TermId a, TermId b, bool is_signed) {
 TermId Terms::select(TermId bit, TermId if_set, TermId if_not) {
   if (auto value = literal_value(bit)) return *value ? if_set : if_not;
   if (if_set == if_not) return if_set;
-  // 1 + c chooses the other way round.
+  // 1 + c is the negation of c, so the operands are swapped.
   if ((*this)[bit].coefficients.contains(Monomial{})) return select(negation(bit), if_not, if_set);
   const TermId difference = subtract(if_set, if_not);
   const ir::Int128 factor = content(difference);
@@ -185,7 +184,7 @@ TermId Terms::select(TermId bit, TermId if_set, TermId if_not) {
 }
 
 TermId Terms::operation(std::string name, unsigned width, std::vector<TermId> operands) {
-  // A product with nothing is nothing; the order of factors, and of what a minimum is taken of, does not matter.
+  // A product with zero is zero; the order of factors, and of the operands of a minimum, does not matter.
   const bool is_high_product = name.starts_with("mul.hi.") && operands.size() == 2;
   if (is_high_product && (literal_value(operands[0]) == UInt128(0) || literal_value(operands[1]) == UInt128(0)))
     return literal(width, 0);
@@ -228,7 +227,7 @@ TermId Terms::multiply(TermId a, TermId b) {
       Monomial both = first;
       both.insert(both.end(), second.begin(), second.end());
       std::ranges::sort(both);
-      if (product.width == 1) both.erase(std::unique(both.begin(), both.end()), both.end()); // a bit is its square
+      if (product.width == 1) both.erase(std::unique(both.begin(), both.end()), both.end()); // a bit equals its square
       UInt128& place = product.coefficients[both];
       place = low_bits(place + x * y, product.width);
       if (place == 0) product.coefficients.erase(both);
@@ -245,7 +244,7 @@ TermId Terms::extend(TermId a, unsigned to, AtomKind kind) {
   if (auto inner = as_atom(a)) {
     const Atom row = atom(*inner);
     if (nonnegative_.contains(*inner)) kind = AtomKind::zero_extend;
-    // An extension of a zero extension adds zeros, whichever it is; one of a sign extension only repeats itself.
+    // An extension of a zero extension is a zero extension of either kind; a sign extension absorbs only another one.
     if (row.kind == AtomKind::zero_extend) return extend(row.operands[0], to, AtomKind::zero_extend);
     if (row.kind == AtomKind::sign_extend && kind == AtomKind::sign_extend)
       return extend(row.operands[0], to, AtomKind::sign_extend);
@@ -279,7 +278,7 @@ TermId Terms::truncate_atom(AtomId id, unsigned to) {
       return select(row.operands[0], truncate(row.operands[1], to), truncate(row.operands[2], to));
     if (row.name == "and" || row.name == "or" || row.name == "xor")
       return bitwise(row.name, truncate(row.operands[0], to), truncate(row.operands[1], to));
-    // The low bits of x << n, n below the narrow width or not.
+    // The low bits of x << n, for any n.
     if (auto amount = as_atom(row.operands.size() == 2 ? row.operands[1] : row.operands[0]);
         row.name == "shl" && amount && atom(*amount).kind == AtomKind::zero_extend &&
         width(atom(*amount).operands[0]) <= to)

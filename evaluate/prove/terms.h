@@ -1,8 +1,8 @@
 // Bit-vector terms for proofs: sums of products of atoms, in one normal form per value of Z/2^width.
 //
-// Addresses are mostly ring arithmetic, which a solver that works bit by bit finds hard as soon as two unknowns are
-// multiplied. So the ring laws are applied here, and what is left for the solver is what is no ring arithmetic:
-// extensions of sums that may wrap, comparisons, bitwise operations. Hash-consed: equal ids mean equal terms.
+// Addresses are mostly ring arithmetic, which is hard for a bit-level solver as soon as two unknowns are multiplied. So
+// the ring laws are applied here, and the solver is left with the remaining operations: extensions of sums that may
+// wrap, comparisons, bitwise operations. Hash-consed: equal IDs mean equal terms.
 #pragma once
 
 #include "ir/analysis/linear/expression.h"
@@ -20,7 +20,7 @@ namespace ptxrewrite::prove {
 
 __extension__ typedef unsigned __int128 UInt128;
 
-// The number that `width` bits (1 to 128) are in two's complement.
+// The signed number that `width` bits (1 to 128) represent in two's complement.
 inline ir::Int128 as_signed(UInt128 value, unsigned width) {
   const unsigned unused = 128 - width;
   return static_cast<ir::Int128>(value << unused) >> unused;
@@ -32,12 +32,12 @@ struct AtomTag;
 using AtomId = Id<AtomTag>;
 
 enum class AtomKind : uint8_t {
-  leaf,        // an unknown: `name`
+  leaf,        // an unknown with a name
   sign_extend, // of operands[0]
   zero_extend,
-  truncate,  // low bits of operands[0], which is one atom
-  product,   // of operands, where the expanded product would be too long
-  operation, // anything else: `name` says what; equal operands give equal results
+  truncate,  // low bits of operands[0], which is a single atom
+  product,   // of operands, if the expanded product would be too long
+  operation, // any other operation, identified by `name`; equal operands give equal results
 };
 
 struct Atom {
@@ -64,19 +64,20 @@ public:
 
   TermId literal(unsigned width, UInt128 value);
   std::optional<UInt128> literal_value(TermId id) const;
-  // `nonnegative`: its highest bit is known to be 0.
+  // `nonnegative`: its highest bit is 0.
   TermId leaf(std::string name, unsigned width, bool nonnegative = false);
-  // A leaf is known to be no more than that.
+  // States that the leaf is at most `highest`.
   void bound(TermId leaf, uint64_t highest);
   TermId operation(std::string name, unsigned width, std::vector<TermId> operands);
 
-  // "and", "or", "xor" of two terms; sums where nothing would be carried.
+  // "and", "or", "xor" of two terms; a sum if there are no carries.
   TermId bitwise(const std::string& name, TermId a, TermId b);
-  // 1 bit. One normal form for equal things: what is not equal, greater and so on is 1 plus one of these.
+  // 1 bit. Equivalent conditions have one normal form: "not equal", "greater" and so on are 1 plus one of these.
   TermId is_zero(TermId a);
   TermId less(TermId a, TermId b, bool is_signed);
   TermId negation(TermId bit) { return add(bit, literal(1, 1)); }
-  // The second where the bit is set: the third, plus a multiple of an operation that is 0 where it is not set.
+  // Returns `if_set` if the bit is set, else `if_not`: represented as `if_not` plus a multiple of an operation that is
+  // 0 if the bit is not set.
   TermId select(TermId bit, TermId if_set, TermId if_not);
   TermId add(TermId a, TermId b);
   TermId subtract(TermId a, TermId b) { return add(a, scale(b, ~UInt128(0))); }
@@ -85,22 +86,22 @@ public:
   TermId sign_extend(TermId a, unsigned width) { return extend(a, width, AtomKind::sign_extend); }
   TermId zero_extend(TermId a, unsigned width) { return extend(a, width, AtomKind::zero_extend); }
   TermId truncate(TermId a, unsigned width);
-  // To any width: extended by the signedness given, or cut.
+  // Extends with the given signedness, or truncates, to any width.
   TermId resize(TermId a, unsigned width, bool is_signed);
-  // Low bits that are zero, whatever the unknowns are.
+  // Number of low bits that are zero for all values of the unknowns.
   unsigned trailing_zeros(TermId a) const;
 
-  // The same with leaves replaced; `with` has the leaf's width.
+  // The term with leaves replaced; each replacement has the leaf's width.
   TermId substitute(TermId in, const std::map<AtomId, TermId>& with);
   // All atoms that occur, at any depth.
   void collect_atoms(TermId in, std::set<AtomId>& found) const;
-  // The leaf's atom, where the term is one.
+  // The term's atom if the term is a single atom.
   std::optional<AtomId> as_atom(TermId id) const;
   TermId from_atom(AtomId id);
-  // What the atom says of other operands of the same widths.
+  // The same operation on other operands of the same widths.
   TermId remade(AtomId id, std::vector<TermId> operands);
 
-  // Readable; what is nested deeply is left out.
+  // Readable text; deeply nested parts are omitted.
   std::string print(TermId id) const { return print(id, 6); }
 
 private:
