@@ -18,7 +18,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr size_t most_complaints = 4; // of one buffer
+constexpr size_t most_complaints = 4; // per buffer
 
 std::string hexadecimal(uint64_t bits) {
   return fmt::format("{:#x}", bits);
@@ -33,7 +33,7 @@ BufferRecord record_buffer(const launch::Buffer& buffer, const std::vector<std::
   record.checksum = cuda::checksum_text(bytes);
   const uint64_t count = std::min(record.elements, sample_size);
   for (uint64_t i = 0; i < count; ++i) {
-    // Spread from the first element to the last.
+    // Samples are spread evenly from the first element to the last.
     const uint64_t index = count == 1 ? 0 : i * (record.elements - 1) / (count - 1);
     uint64_t bits = 0;
     std::memcpy(&bits, bytes.data() + index * buffer.element_bytes(), std::min<size_t>(buffer.element_bytes(), 8));
@@ -57,7 +57,7 @@ json buffer_json(const BufferRecord& record) {
           {"sample", std::move(sample)}};
 }
 
-// What nlohmann's accessors throw when a key is missing or of another type becomes one Error in read_record.
+// nlohmann's accessors throw if a key is missing or has the wrong type; read_record converts that to an Error.
 BufferRecord buffer_of(const json& document) {
   BufferRecord record;
   record.name = document.at("buffer").get<std::string>();
@@ -157,7 +157,7 @@ FileRecord record_file(const std::string& file, const LaunchInput& input, cuda::
   return record;
 }
 
-// One line for each file: thousands of them stay small, and a diff shows which changed.
+// One line per file: compact for thousands of files, and a diff shows which ones changed.
 std::string to_json(const DeviceRecord& record) {
   const json device = {{"name", record.device.name},
                        {"compute_capability", record.device.compute_capability},
@@ -186,7 +186,7 @@ Result<DeviceRecord> read_record(const std::string& text) {
 
 std::vector<std::string> compare_with_record(const FileRecord& recorded, const FileRecord& now,
                                              const launch::LaunchPlan& plan) {
-  if (!recorded.refused.empty()) return {}; // nothing is known
+  if (!recorded.refused.empty()) return {}; // nothing was recorded
   if (!now.refused.empty()) return {"does not run: " + now.refused};
   std::vector<std::string> complaints;
   for (const BufferRecord& buffer : recorded.outputs) {

@@ -1,4 +1,4 @@
-// Checksums and elements of a device's outputs, small enough to keep as a reference for the emulator.
+// Checksums and elements of a device's outputs, small enough to be stored as a reference for the emulator.
 #pragma once
 
 #include "cuda/device.h"
@@ -16,13 +16,14 @@ struct BufferRecord {
   std::string name;
   std::string type;
   uint64_t elements = 0;
-  std::string checksum;                              // of all bytes; as a set where the launch file says so
+  std::string checksum;                              // of all bytes; independent of the order of elements if the launch
+                                                     // file says so
   std::vector<std::pair<uint64_t, uint64_t>> sample; // some elements: index and bits
 };
 
 // One launch file in one size.
 struct FileRecord {
-  std::string file; // as it was named
+  std::string file; // as named by the user
   std::string size;
   std::string ptx_checksum;
   std::string refused; // why it did not run; "" if it did
@@ -36,16 +37,17 @@ struct DeviceRecord {
 
 inline constexpr uint64_t default_sample_size = 16;
 
-// Runs a launch file's kernels, without variants, and keeps what they leave, with at most so many elements of each
-// output. Faults and errors become `refused`.
+// Runs a launch file's kernels, without variants, and records the outputs, with at most `sample_size` elements of each.
+// Faults and errors go to `refused`.
 FileRecord record_file(const std::string& file, const LaunchInput& input, cuda::Device& device,
                        uint64_t sample_size = default_sample_size);
 
-// A file of records and back. Errors name what is missing or of the wrong type.
+// Conversion to and from a file of records. Errors name the member that is missing or has the wrong type.
 std::string to_json(const DeviceRecord& record);
 Result<DeviceRecord> read_record(const std::string& text);
 
-// How a run differs from the record; empty if it does not. With a tolerance in the launch file, the sample decides.
+// Returns the differences between a run and the record; empty if there are none. With a tolerance in the launch file,
+// only the sampled elements are compared.
 std::vector<std::string> compare_with_record(const FileRecord& recorded, const FileRecord& now,
                                              const launch::LaunchPlan& plan);
 
