@@ -22,7 +22,7 @@ std::string_view source_text(const ir::Module& module, SourceRange range) {
   return module.source.text().substr(range.begin, range.end - range.begin);
 }
 
-// From the line's first byte to behind its line end.
+// Extends the range from the first byte of its line to the end of its last line, including the newline.
 TextEdit whole_lines(const ir::Module& module, SourceRange range) {
   const std::string_view text = module.source.text();
   const size_t begin = text.rfind('\n', range.begin) + 1; // npos + 1 = 0
@@ -41,11 +41,11 @@ template <class Visit> void for_each_instruction(const ir::Module& module, Visit
   }
 }
 
-// --- where the parts of an instruction stand ---
+// --- source ranges of the parts of an instruction ---
 
 struct InstructionText {
-  SourceRange guard;                 // with the blank behind it; empty when there is none
-  SourceRange mnemonic;              //
+  SourceRange guard; // including the following blank; empty if there is no guard
+  SourceRange mnemonic;
   std::vector<SourceRange> operands; // the outermost ones
 };
 
@@ -65,7 +65,8 @@ SourceRange trimmed(std::string_view text, size_t begin, size_t end, uint32_t of
   return {offset + static_cast<uint32_t>(begin), offset + static_cast<uint32_t>(end)};
 }
 
-// `@%p1 add.s32 %r1, %r2, 4;` Labels in front (T: .branchtargets) do not occur with real instructions.
+// Splits `@%p1 add.s32 %r1, %r2, 4;`. Labels before the instruction (T: .branchtargets) do not occur with real
+// instructions.
 InstructionText split(const ir::Module& module, SourceRange range) {
   const std::string_view text = source_text(module, range);
   InstructionText result;
@@ -96,7 +97,7 @@ InstructionText split(const ir::Module& module, SourceRange range) {
   return result;
 }
 
-// Index in the operand list of each outermost operand; empty when text and IR do not tell the same number.
+// Returns the index in the operand list of each outermost operand; empty if text and IR differ in their number.
 std::vector<size_t> outermost(const ir::Function& function, InstructionId id, const InstructionText& text) {
   const auto operands = function.operands_of(id);
   std::vector<size_t> indices;
@@ -118,7 +119,7 @@ const char* one_of(ir::ScalarType type) {
   return "1";
 }
 
-// `mov.b32 name, 0;`; nothing for registers that no constant can be moved to.
+// Returns `mov.b32 name, 0;`; nothing for registers to which no constant can be moved.
 std::optional<std::string> assignment_of_zero(std::string_view name, ir::ScalarType type) {
   const std::string target(name);
   if (type == ir::ScalarType::pred) return "setp.ne.s32 \t" + target + ", 0, 0;";
@@ -129,7 +130,7 @@ std::optional<std::string> assignment_of_zero(std::string_view name, ir::ScalarT
   return "mov.b" + std::to_string(bits) + " \t" + target + ", 0;";
 }
 
-// --- the kinds ---
+// --- kinds of edits ---
 
 std::vector<Opportunity> find_items(const ir::Module& module) {
   std::vector<Opportunity> result;
@@ -152,7 +153,7 @@ std::vector<Opportunity> find_bodies(const ir::Module& module) {
   return result;
 }
 
-// { ... } with all that is in it, and the registers that a call in it sets are set to zero.
+// Removes { ... } with its contents; registers that a call in it sets are set to zero.
 std::vector<Opportunity> find_scopes(const ir::Module& module) {
   std::vector<Opportunity> result;
   for (const auto& pointer : module.functions) {
@@ -183,7 +184,7 @@ std::vector<Opportunity> find_scopes(const ir::Module& module) {
   return result;
 }
 
-// Only the braces.
+// Removes only the braces.
 std::vector<Opportunity> find_braces(const ir::Module& module) {
   std::vector<Opportunity> result;
   for (const auto& pointer : module.functions) {
@@ -223,7 +224,7 @@ std::vector<Opportunity> find_instructions(const ir::Module& module) {
   return result;
 }
 
-// A result that depends on nothing: what computed it can go.
+// Replaces a result by a constant, so that its computation can be removed.
 std::vector<Opportunity> find_results(const ir::Module& module) {
   std::vector<Opportunity> result;
   for_each_instruction(module, [&](const ir::Function& function, InstructionId id) {
@@ -243,7 +244,7 @@ std::vector<Opportunity> find_results(const ir::Module& module) {
   return result;
 }
 
-// Occurrences of a word outside `except`, replaced.
+// Replaces occurrences of a word outside `except`.
 void replace_word(const ir::Module& module, SourceRange within, SourceRange except, std::string_view word,
                   const std::string& replacement, Opportunity& opportunity) {
   const std::string_view text = module.source.text();
@@ -255,7 +256,7 @@ void replace_word(const ir::Module& module, SourceRange within, SourceRange exce
   }
 }
 
-// An instruction goes, and one of its sources stands for its result everywhere.
+// Removes an instruction and replaces its result everywhere by one of its sources.
 std::vector<Opportunity> find_forwarding(const ir::Module& module) {
   std::vector<Opportunity> result;
   for_each_instruction(module, [&](const ir::Function& function, InstructionId id) {
@@ -286,7 +287,7 @@ std::vector<Opportunity> find_guards(const ir::Module& module) {
   return result;
 }
 
-// A branch through a table becomes one to its first target.
+// Replaces a branch through a table by a branch to its first target.
 std::vector<Opportunity> find_table_branches(const ir::Module& module) {
   std::vector<Opportunity> result;
   for_each_instruction(module, [&](const ir::Function& function, InstructionId id) {
@@ -299,7 +300,7 @@ std::vector<Opportunity> find_table_branches(const ir::Module& module) {
   return result;
 }
 
-// What follows an unguarded branch or return up to the next label that someone names.
+// Removes the text after an unguarded branch or return, up to the next label that is used.
 std::vector<Opportunity> find_unreachable(const ir::Module& module) {
   std::vector<Opportunity> result;
   for (const auto& pointer : module.functions) {
@@ -362,7 +363,7 @@ std::vector<Opportunity> find_operands_for_one(const ir::Module& module) {
   return find_operands(module, true);
 }
 
-// [x+16] becomes [x].
+// Replaces [x+16] by [x].
 std::vector<Opportunity> find_offsets(const ir::Module& module) {
   std::vector<Opportunity> result;
   for_each_instruction(module, [&](const ir::Function& function, InstructionId id) {
@@ -379,7 +380,7 @@ std::vector<Opportunity> find_offsets(const ir::Module& module) {
   return result;
 }
 
-// Registers, memory variables of bodies, labels: a line each in the printed form.
+// Removes registers, memory variables of bodies, and labels, which each have a line in the printed form.
 std::vector<Opportunity> find_declarations(const ir::Module& module) {
   std::vector<Opportunity> result;
   for_each_instruction(module, [&](const ir::Function& function, InstructionId id) {
@@ -404,7 +405,7 @@ std::vector<Opportunity> find_labels(const ir::Module& module) {
   return result;
 }
 
-// .maxntid and the like: the lines between a head and its body.
+// Removes .maxntid and the like: the lines between a head and its body.
 std::vector<Opportunity> find_directives(const ir::Module& module) {
   std::vector<Opportunity> result;
   for (const auto& function : module.functions) {
@@ -420,7 +421,7 @@ std::vector<Opportunity> find_directives(const ir::Module& module) {
   return result;
 }
 
-// One parameter of a function's head, with a comma beside it.
+// Removes one parameter of a function's head, with an adjacent comma.
 std::vector<Opportunity> find_parameters(const ir::Module& module) {
   std::vector<Opportunity> result;
   const std::string_view text = module.source.text();
@@ -434,9 +435,9 @@ std::vector<Opportunity> find_parameters(const ir::Module& module) {
       if (begin == std::string_view::npos || end == std::string_view::npos) continue;
       ++begin;
       if (text[end] == ',')
-        ++end; // this comma goes along
+        ++end; // also removes the following comma
       else if (i != 0)
-        --begin; // the last one: the comma in front of it
+        --begin; // for the last one: the preceding comma
       result.push_back({{static_cast<uint32_t>(begin), static_cast<uint32_t>(end), {}}});
     }
   }

@@ -1,5 +1,5 @@
-// Ways to make a PTX text smaller: each finds its opportunities in a module and says which bytes of the text would be
-// replaced by what. Whether the result is still PTX is for the reader and the verifier to say.
+// Edits that make a PTX text smaller: each kind finds its opportunities in a module and gives the byte ranges to
+// replace. The reader and the verifier decide whether the result is still valid PTX.
 #pragma once
 
 #include "ir/core/module.h"
@@ -16,17 +16,17 @@ struct TextEdit {
   uint32_t begin = 0, end = 0; // bytes of the module's source
   std::string replacement;
 };
-// Edits that belong together, in the order of the text.
+// Edits that must be applied together, in text order.
 using Opportunity = std::vector<TextEdit>;
 
 struct ReductionKind {
   std::string_view name; // "instructions"
   std::vector<Opportunity> (*find)(const ir::Module&);
 };
-// From coarse to fine.
+// Ordered from coarse to fine.
 std::span<const ReductionKind> reduction_kinds();
 
-// `text` with all of them applied. An opportunity that overlaps an earlier one is left out.
+// Applies all of them to `text`. Skips an opportunity that overlaps an earlier one.
 std::string apply_edits(std::string_view text, std::span<const Opportunity> opportunities);
 
 } // namespace ptxrewrite::evaluate

@@ -17,7 +17,7 @@ namespace ptxrewrite::evaluate {
 
 namespace {
 
-// Reads of values that no path has written. Leaves the module in SSA form.
+// Counts reads of values that no path has written. Leaves the module in SSA form.
 uint64_t count_undefined_reads(ir::Module& module) {
   uint64_t reads = 0;
   for (const auto& pointer : module.functions) {
@@ -58,7 +58,7 @@ public:
     undefined_allowed_ = count_undefined_reads(*module) != 0;
     kind_ = "the input";
     if (!test(text_)) return Error{name_ + ": the command does not fail on it; there is nothing to reduce"};
-    // One statement on each line, no comments: nicer to read, and edits find their places.
+    // One statement per line and no comments: more readable, and the edits expect this format.
     tidy();
     while (!stopped() && run_round()) {
     }
@@ -97,7 +97,7 @@ private:
     if (const std::unique_ptr<ir::Module> module = read(text_)) accept_if_interesting(ir::print(*module));
   }
 
-  // Every kind once; true when the text has changed.
+  // Tries every kind once; returns true if the text has changed.
   bool run_round() {
     const std::string before = text_;
     for (const ReductionKind& kind : reduction_kinds())
@@ -106,7 +106,7 @@ private:
     return text_ != before;
   }
 
-  // Chunks from the end to the front: what is used stands behind what it uses.
+  // Tries chunks from the end to the front, because uses follow definitions.
   void run_kind(const ReductionKind& kind) {
     kind_ = kind.name;
     std::vector<Opportunity> opportunities = find(kind);
@@ -135,7 +135,7 @@ private:
   std::string_view kind_;
   bool undefined_allowed_ = false;
   uint64_t tests_ = 0;
-  std::unordered_set<size_t> tried_; // hashes: the texts may be large and many
+  std::unordered_set<size_t> tried_; // only hashes, because the texts may be large and numerous
 };
 
 } // namespace

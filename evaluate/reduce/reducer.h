@@ -1,6 +1,7 @@
-// Shrinks a PTX text while something stays true of it: chunks of opportunities are tried from large to small, kind by
-// kind, until nothing more can be taken away (delta debugging). Every text that is tried reads, verifies, and reads no
-// register that was never written unless the first one does. The same text and test give the same result.
+// Shrinks a PTX text while a property of it holds: tries to remove chunks of opportunities, from large to small, kind
+// by kind, until nothing more can be removed (delta debugging). Every text that is tested can be parsed and verified,
+// and reads no register that was never written unless the original does. Deterministic: the same text and test give the
+// same result.
 #pragma once
 
 #include "support/result.h"
@@ -15,12 +16,12 @@ namespace ptxrewrite::evaluate {
 struct ReductionProgress {
   uint64_t tests = 0;
   size_t bytes_before = 0, bytes_now = 0;
-  std::string_view kind; // what is being tried
+  std::string_view kind; // the kind being tried
 };
 
 struct ReducerOptions {
   std::function<bool(const std::string& text)> is_interesting;
-  std::function<void(const ReductionProgress&)> progress; // before each test; may be empty
+  std::function<void(const ReductionProgress&)> progress; // called before each test; may be empty
   uint64_t test_limit = UINT64_MAX;
 };
 
@@ -30,7 +31,7 @@ struct Reduction {
   bool limit_reached = false;
 };
 
-// Errors: `text` does not read (the message is a rendered diagnostic), or is not interesting to begin with.
+// Fails if `text` cannot be parsed (the message is a rendered diagnostic), or if the property does not hold for it.
 Result<Reduction> reduce(const std::string& text, const std::string& name, const ReducerOptions& options);
 
 } // namespace ptxrewrite::evaluate
