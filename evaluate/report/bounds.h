@@ -1,4 +1,4 @@
-// What bounds a kernel, in words.
+// Describes the bottleneck of a kernel in words.
 #pragma once
 
 #include "emulator/timing/machine_code.h"
@@ -7,7 +7,7 @@
 
 namespace ptxrewrite::evaluate {
 
-// What it means when most clocks go there, and what helps: a sentence or two.
+// The meaning of a cause that takes most clocks, and possible remedies, in a sentence or two.
 std::string_view advice(timing::Cause cause);
 
 } // namespace ptxrewrite::evaluate

@@ -44,7 +44,7 @@ Result<Counters> run_with_counters(const LaunchInput& input, const ReportSetting
   return sums;
 }
 
-// Registers that are live at each instruction, by id; empty where the function has no SSA form.
+// The number of live registers at each instruction, by ID; empty if the function has no SSA form.
 std::vector<uint32_t> live_registers(const ir::Function& function, uint32_t compute_capability) {
   ir::Function copy(function);
   if (!copy.is_ssa && !ir::construct_ssa(copy).ok()) return {};
@@ -75,7 +75,7 @@ uint32_t line_of(const ir::Function& function, ir::InstructionId id) {
   return range.empty() ? 0 : function.module().source.locate(range.begin).line;
 }
 
-// The line of CUDA that .loc names last before each instruction, by id.
+// The CUDA source line of the last .loc before each instruction, by ID.
 std::vector<uint32_t> cuda_lines(const ir::Function& function) {
   std::vector<uint32_t> lines(function.instructions.size());
   uint32_t now = 0;
@@ -98,7 +98,7 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-// What the machine's assembler makes of a line says more than that it is gone.
+// Is the lowering's remark worth showing? All are, except the one on eliminated register copies.
 bool is_worth_saying(const std::string& remark) {
   return remark != "another name for a register";
 }
@@ -149,7 +149,7 @@ ir::InstructionId branch_of(const ir::Function& function, ir::BlockId block) {
   return last.valid() && function.is_opcode(last, ir::Opcode::bra) ? last : ir::InstructionId();
 }
 
-// Threads that come to a block, by an instruction of it that all of them execute.
+// The number of threads that reach a block, from one of its instructions that all of them execute.
 std::optional<uint64_t> threads_in(const ir::Function& function, ir::BlockId block,
                                    const std::vector<emulator::InstructionCounters>& counters) {
   for (ir::InstructionId id : function.instructions_in(block))
@@ -210,13 +210,13 @@ std::vector<TechniqueLeft> techniques_left(const StudyResult& study) {
   std::vector<TechniqueLeft> left;
   for (size_t i = 0; i < technique_count; ++i) {
     const auto technique = static_cast<Technique>(i);
-    // Parts of `block`, which is there as a whole.
+    // Subclasses of `block`, which is shown in total.
     if (technique >= Technique::uniform && technique <= Technique::unstructured) continue;
     const StudyRow& row = study.row(technique);
     const TechniqueInfo& info = info_of(technique);
     if (!row.present || !study.baseline.warps || !study.baseline.lanes) continue;
     TechniqueLeft one{info.name, info.what, info.source};
-    // Warps are what a scheduler issues; a technique that spares lanes only is told by those.
+    // Schedulers issue warp instructions; a technique that saves only lanes is shown by threads.
     one.by_threads = !row.counts_warps || row.left.warps >= study.baseline.warps;
     one.left = one.by_threads ? double(row.left.lanes) / double(study.baseline.lanes)
                               : double(row.left.warps) / double(study.baseline.warps);
@@ -244,12 +244,12 @@ void add_once(std::vector<std::string>& texts, std::string text) {
   if (std::ranges::find(texts, text) == texts.end()) texts.push_back(std::move(text));
 }
 
-// Remarks and conditions of the passes to the lines that they are about, and the difference.
+// Assigns remarks and conditions of the passes to their source lines, and computes the difference.
 Status add_passes(const LaunchInput& input, const ReportSettings& settings, std::vector<KernelFacts>& kernels) {
   if (settings.passes.empty()) return {};
   Result<transforms::Pipeline> pipeline = transforms::parse_pipeline(settings.passes.front());
   if (!pipeline) return pipeline.error();
-  Diagnostics ignored; // the same text was read before
+  Diagnostics ignored; // the same text was parsed before
   std::unique_ptr<ir::Module> module = grammar::read_module(input.module->source, ignored);
   if (!module) return Error{"the original cannot be read again", {}};
   ModuleListing before = list_module(*module, "*");

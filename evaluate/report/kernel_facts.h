@@ -1,5 +1,5 @@
-// What a report of a kernel is made of: every count and estimate that the commands show one by one, of one launch file
-// on one machine, by kernel and by line of PTX.
+// The data of a kernel report: all counts and estimates that the individual commands show, for one launch file on one
+// machine, by kernel and by line of PTX.
 #pragma once
 
 #include "emulator/core/counters.h"
@@ -17,18 +17,18 @@ namespace ptxrewrite::evaluate {
 // A line of a kernel's text: an instruction, or a label.
 struct SourceRow {
   bool is_label = false;
-  uint32_t line = 0;      // of the PTX, 1-based; 0: made by the machine's assembler
-  uint32_t cuda_line = 0; // of what .loc names last; 0: it names nothing
+  uint32_t line = 0;      // of the PTX, 1-based; 0 if the machine's assembler adds it
+  uint32_t cuda_line = 0; // by the last .loc; 0 if there is none
   std::string text;
-  emulator::InstructionCounters counters; // of all launches
-  std::optional<double> redundant;        // share of the executions; none: its values were not looked at
-  uint32_t machine_instructions = 0;      // by warp and execution
-  std::string machine;                    // their names
-  uint32_t live = 0;                      // registers of 32 bits that are live at it
+  emulator::InstructionCounters counters; // summed over all launches
+  std::optional<double> redundant;        // share of the executions; empty if its values were not examined
+  uint32_t machine_instructions = 0;      // per warp and execution
+  std::string machine;                    // their mnemonics
+  uint32_t live = 0;                      // live 32-bit registers at this line
   std::vector<std::string> remarks;
 };
 
-// An edge's threads are known where the branch's own counters tell them.
+// The number of threads on an edge is known if the branch's own counters determine it.
 struct FlowEdge {
   size_t to = 0; // index of the block
   bool falls_through = false;
@@ -40,14 +40,15 @@ struct FlowBlock {
   uint32_t first_line = 0, last_line = 0;
   uint32_t instructions = 0;
   uint64_t warps = 0;  // executions by warps
-  uint64_t issued = 0; // machine instructions of all executions
+  uint64_t issued = 0; // machine instructions, summed over all executions
   std::vector<FlowEdge> edges;
 };
 
-// A technique of the papers, by the values of the run (`study`).
+// A technique of the papers, from the values of the run (`study`).
 struct TechniqueLeft {
   std::string_view name, what, source;
-  double left = 1; // of the machine instructions: by warps, or by threads where it is about those
+  double left = 1; // fraction of the machine instructions that remain: by warps, or by threads if the technique applies
+                   // to those
   bool by_threads = false;
 };
 
@@ -56,15 +57,15 @@ struct KernelFacts {
   std::vector<SourceRow> rows;
   std::vector<FlowBlock> blocks;
   std::vector<TechniqueLeft> techniques;
-  uint32_t most_live = 0;           // registers at the worst place
-  std::vector<std::string> remarks; // of passes, about no line
+  uint32_t most_live = 0;           // registers at the point of highest pressure
+  std::vector<std::string> remarks; // of passes, without a source line
   Difference difference;            // before and after the passes
   bool has_difference = false;
 };
 
 struct ReportSettings {
   const ir::Machine& machine;
-  std::vector<std::string> passes; // a version each; remarks and the difference are of the first
+  std::vector<std::string> passes; // one version for each; remarks and the difference belong to the first
   bool run_ptxas = true;
 };
 
@@ -75,10 +76,10 @@ struct FileFacts {
 
 struct ReportRun {
   FileFacts facts;
-  std::optional<emulator::Failure> failure; // of a kernel: there is nothing to report
+  std::optional<emulator::Failure> failure; // of a kernel: there is no report then
 };
 
-// Runs the plan on the emulator some times over. Errors: as run_plan; passes that fail.
+// Runs the plan on the emulator several times. Fails like run_plan, or if a pass fails.
 Result<ReportRun> collect_facts(const LaunchInput& input, const ReportSettings& settings, cuda::ErrorPlace& place);
 
 } // namespace ptxrewrite::evaluate

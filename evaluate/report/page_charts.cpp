@@ -1,4 +1,4 @@
-// Pictures and tables of a report's page.
+// Charts and tables of a report's page.
 #include "evaluate/report/page_parts.h"
 #include "support/text/html_text.h"
 
@@ -10,7 +10,7 @@
 namespace ptxrewrite::evaluate {
 namespace {
 
-// A number at which an axis can end: 1, 2, 4, 5 or 8 times a power of ten.
+// Rounds up to 1, 2, 4, 5 or 8 times a power of ten, for the end of an axis.
 double round_up(double value) {
   if (value <= 0) return 1;
   const double decade = std::pow(10, std::floor(std::log10(value)));
@@ -19,7 +19,8 @@ double round_up(double value) {
   return 10 * decade;
 }
 
-// Where edges other than falls stand beside the boxes: each in the first lane that is free between its ends.
+// Lanes beside the boxes for edges that do not fall through: each edge takes the first lane that is free between its
+// ends.
 class EdgeLanes {
 public:
   size_t take(size_t from, size_t to) {

@@ -1,5 +1,5 @@
-// Parts of a report's page: pictures as inline SVG and tables, in colours that the page's style names (page_style.cpp).
-// Everything that comes from texts of users is escaped here.
+// Parts of a report's page: inline SVG charts and tables, in the colours of the page's style (page_style.cpp). Texts
+// from the user are escaped here.
 #pragma once
 
 #include "evaluate/report/kernel_facts.h"
@@ -15,7 +15,7 @@ namespace ptxrewrite::evaluate {
 std::string page_begin(std::string_view title);
 std::string page_end();
 
-// A table whose columns can be sorted by a click on their heads. Cells are HTML.
+// A table whose columns can be sorted by clicking on their headings. Cells are HTML.
 struct PageTable {
   struct Column {
     std::string head;
@@ -26,34 +26,34 @@ struct PageTable {
   std::vector<std::vector<std::string>> rows;
   std::string html(std::string_view css = {}) const;
 };
-// A cell with a bar behind its text: `share` of the cell's width. `key`: what the column is sorted by.
+// A cell with a bar as background: `share` of the cell's width. `key`: the sort key.
 std::string bar_cell(double share, std::string_view text, double key);
 
-// y over x, as steps or straight lines, with one point marked and named.
+// y over x, as steps or straight lines, with one point marked and labelled.
 struct Curve {
   std::string title, x_name, y_name;
   std::vector<std::pair<double, double>> points; // by x
   bool steps = false;
-  double y_top = 0; // of the axis; 0: the highest point
+  double y_top = 0; // top of the axis; 0: the highest point
   double marked_x = 0, marked_y = 0;
-  std::string mark; // its name; empty: no point is marked
+  std::string mark; // label of the marked point; empty: none is marked
 };
 std::string curve_chart(const Curve& curve);
 
-// Parts of one whole as a bar, each with a letter that a legend tells.
+// Parts of a whole as a bar, each with a letter that is explained in a legend.
 struct StackPart {
   std::string name;
-  unsigned colour = 0; // of the style's
+  unsigned colour = 0; // index into the style's colours
   double value = 0;
 };
 inline constexpr unsigned stack_colours = 12;
 std::string stack_bar(std::span<const StackPart> parts, double whole, std::span<const std::string> letters);
 
-// A kernel's text, line by line, with what each did in the run.
+// A kernel's text, line by line, with the counts of each line.
 std::string source_view(const KernelFacts& facts);
-// Blocks from top to bottom, with warps, and edges with threads.
+// Blocks from top to bottom with their warps, and edges with their threads.
 std::string flow_chart(const KernelFacts& facts);
-// Before and after the passes: lines with + and -, changed words marked in both.
+// The lines before and after the passes, marked + and -, with changed words highlighted in both.
 std::string difference_view(const Difference& difference);
 
 } // namespace ptxrewrite::evaluate

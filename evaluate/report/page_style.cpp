@@ -1,5 +1,5 @@
-// The style and the script of a report's page. Colours of stacks are Paul Tol's "light" scheme, which people with any
-// colour vision tell apart and dark letters can be read on; nothing is told by colour alone.
+// The style and the script of a report's page. Stacks use Paul Tol's "light" colours, which can be distinguished with
+// any colour vision and have enough contrast to dark text; no information is conveyed by colour alone.
 #include "evaluate/report/page_parts.h"
 #include "support/text/html_text.h"
 
@@ -60,8 +60,8 @@ td.w{min-width:26ch}th{white-space:normal;font-size:11px}td.ptx{min-width:17ch;f
 @media print{nav{display:none}}
 </style>)";
 
-// Sorts a table by the head that was clicked, numbers by data-k where a cell has one; a third click brings the first
-// order back.
+// Sorts a table by the heading that was clicked, by data-k if a cell has one; a third click restores the original
+// order.
 constexpr const char* script = R"(<script>
 document.querySelectorAll('table.s').forEach(t=>{const b=t.tBodies[0],first=[...b.rows];
 [...t.tHead.rows[0].cells].forEach((h,i)=>{h.tabIndex=0;const go=()=>{

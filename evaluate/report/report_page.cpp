@@ -25,7 +25,7 @@ using timing::cause_count;
 // A version of one kernel; the first is the baseline.
 struct KernelVersion {
   const ScoredVersion& version;
-  std::string name; // short
+  std::string name; // short name
   const ScoredKernel& kernel;
 };
 
@@ -33,10 +33,10 @@ struct PageInput {
   const FileFacts& file;
   const KernelFacts& facts;
   const ir::Machine& machine;
-  std::vector<KernelVersion> versions; // none: it was not scored
+  std::vector<KernelVersion> versions; // empty if it was not scored
 };
 
-// Pipelines are long names, and -O's is the longest.
+// The pipeline of -O is too long to be shown.
 std::string short_name(const std::string& name) {
   return name == optimising_pipeline ? "-O" : name;
 }
@@ -61,7 +61,7 @@ std::string count_text(double value) {
   return value >= 1e6 ? fmt::format("{:.3g} M", value / 1e6) : fmt::format("{:.0f}", value);
 }
 
-// Causes by their clocks, most first; what rounds to nothing is left out.
+// Causes in order of decreasing clocks; those that round to zero are omitted.
 std::vector<Cause> causes_of(const ScoredKernel& kernel) {
   std::vector<Cause> causes;
   for (size_t i = 0; i < cause_count; ++i)
@@ -197,7 +197,7 @@ std::string versions_table(const PageInput& input) {
   return table.html();
 }
 
-// Letters tell parts of all versions' stacks; their order is the baseline's.
+// Letters identify parts of the stacks in all versions; they are assigned in the baseline's order.
 std::string stack_section(const PageInput& input) {
   std::vector<Cause> causes;
   for (const KernelVersion& one : input.versions)
@@ -441,7 +441,7 @@ std::string report_file_name(const std::string& launch_file, const std::string& 
   std::string name = std::filesystem::path(launch_file).stem().string() + "-" + kernel;
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '-') c = '_';
-  // Mangled names of templates are longer than what a file system takes.
+  // Mangled names of templates can exceed the limit of file systems.
   constexpr size_t longest = 120;
   if (name.size() > longest) name.resize(longest);
   return name + ".html";

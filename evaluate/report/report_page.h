@@ -1,5 +1,5 @@
-// One page a kernel: what bounds it, what techniques and passes would change, its text with what each line did, control
-// flow, registers, energy. A page needs nothing else: no network, no file beside it.
+// One page per kernel: its bottleneck, the effect of techniques and passes, its text with counts per line, control
+// flow, registers, energy. A page is self-contained: it needs no network and no other file.
 #pragma once
 
 #include "evaluate/report/kernel_facts.h"
@@ -11,7 +11,7 @@ namespace ptxrewrite::evaluate {
 
 std::string report_page(const FileFacts& file, size_t kernel);
 
-// A page that leads to those of kernels.
+// A page with links to the kernels' pages.
 struct ReportLink {
   std::string page; // relative to this page
   const FileFacts* file = nullptr;
@@ -19,7 +19,7 @@ struct ReportLink {
 };
 std::string report_index(std::span<const ReportLink> links);
 
-// "backprop-bp_layerforward.html", of letters that any file system has.
+// "backprop-bp_layerforward.html", with characters that every file system supports.
 std::string report_file_name(const std::string& launch_file, const std::string& kernel);
 
 } // namespace ptxrewrite::evaluate

@@ -1,4 +1,4 @@
-// The text of a kernel with what its lines did, and its difference to what passes make of it.
+// The text of a kernel with the counts of its lines, and its difference to the text after the passes.
 #include "evaluate/diff/word_marks.h"
 #include "evaluate/report/page_parts.h"
 #include "support/text/html_text.h"
@@ -20,7 +20,7 @@ std::string text_cell(const SourceRow& row) {
   std::string out = "<td class=\"ptx\">";
   out += row.is_label ? "" : "  ";
   append_escaped(out, row.text);
-  // Conditions of one rewrite come in crowds.
+  // A rewrite can have many conditions for one line; only the first few are shown.
   constexpr size_t most = 3;
   const bool folds = row.remarks.size() > most;
   for (size_t i = 0; i < row.remarks.size(); ++i) {
