@@ -1,4 +1,4 @@
-// What a run left against what its launch file expects.
+// Compares the results of a run with those expected in its launch file.
 #pragma once
 
 #include "cuda/compare.h"
@@ -11,11 +11,11 @@
 
 namespace ptxrewrite::evaluate {
 
-// One for each buffer and variable of which the launch file says what it holds in the end. Errors: a file that cannot
-// be read.
+// One comparison for each buffer and variable with expected contents in the launch file. Fails if a file cannot be
+// read.
 Result<std::vector<cuda::BufferComparison>> compare_with_expected(const launch::LaunchPlan& plan,
                                                                   const cuda::SessionResult& result);
-// "" where nothing is expected.
+// "" if there are no expected contents.
 std::string expected_text(const std::vector<cuda::BufferComparison>& comparisons);
 nlohmann::ordered_json expected_json(const std::vector<cuda::BufferComparison>& comparisons);
 

@@ -19,10 +19,10 @@ namespace ptxrewrite::evaluate {
 
 namespace {
 
-// All runs of one entry from one [[launch]] of the file.
+// All executions of one entry by one [[launch]] of the file.
 struct RunGroup {
   std::string kernel, entry;
-  std::string grid, block; // of the first; "..." behind it when others differ
+  std::string grid, block; // of the first one; followed by "..." if others differ
   launch::Dim3 first_grid, first_block;
   uint64_t launches = 0, blocks = 0, warp_instructions = 0, thread_instructions = 0;
   double seconds = 0;
@@ -57,7 +57,7 @@ struct FunctionSum {
   std::vector<emulator::InstructionCounters> instructions;
 };
 
-// Counters of all launches, by function, in the order in which functions ran first.
+// Counters summed over all launches, by function, in the order of first execution.
 std::vector<FunctionSum> sums_of(const cuda::SessionResult& result) {
   std::vector<FunctionSum> sums;
   for (const cuda::SessionRun& run : result.runs)
@@ -76,7 +76,7 @@ std::vector<FunctionSum> sums_of(const cuda::SessionResult& result) {
   return sums;
 }
 
-// Warp instructions of hardware forms by section, all launches of an entry together.
+// Warp instructions of hardware forms by section, summed over all launches of an entry.
 std::map<std::string, emulator::SectionCounts> sections_of(const cuda::SessionResult& result) {
   std::map<std::string, emulator::SectionCounts> sums;
   for (const cuda::SessionRun& run : result.runs)
@@ -85,7 +85,7 @@ std::map<std::string, emulator::SectionCounts> sections_of(const cuda::SessionRe
   return sums;
 }
 
-// What DARSIE's machine did, all launches of an entry together.
+// Counters of DARSIE's machine, summed over all launches of an entry.
 std::map<std::string, emulator::SkipCounters> skips_of(const cuda::SessionResult& result) {
   std::map<std::string, emulator::SkipCounters> sums;
   for (const cuda::SessionRun& run : result.runs)
@@ -107,7 +107,7 @@ std::string skips_text(const cuda::SessionResult& result) {
   return out;
 }
 
-// What RegLess's machine did, all launches of an entry together.
+// Counters of RegLess's machine, summed over all launches of an entry.
 std::map<std::string, emulator::StagingCounters> stagings_of(const cuda::SessionResult& result) {
   std::map<std::string, emulator::StagingCounters> sums;
   for (const cuda::SessionRun& run : result.runs)
@@ -133,7 +133,7 @@ std::string stagings_text(const cuda::SessionResult& result) {
   return out;
 }
 
-// What composite instructions did, all launches of an entry together: what score weighs, too.
+// Counts of composite instructions, summed over all launches of an entry, as `score` uses them.
 std::map<std::string, emulator::CompositeCounts> composites_of(const cuda::SessionResult& result) {
   std::map<std::string, emulator::CompositeCounts> sums;
   for (const cuda::SessionRun& run : result.runs)
@@ -150,7 +150,7 @@ std::string composites_text(const cuda::SessionResult& result) {
   return out;
 }
 
-// What DAC's machine did, all launches of an entry together.
+// Counters of DAC's machine, summed over all launches of an entry.
 std::map<std::string, emulator::AffineCounters> affine_counts_of(const cuda::SessionResult& result) {
   std::map<std::string, emulator::AffineCounters> sums;
   for (const cuda::SessionRun& run : result.runs)
@@ -173,7 +173,7 @@ std::string affine_text(const cuda::SessionResult& result) {
   return out;
 }
 
-// Why originals ran, and what hardware forms take of the register file: a line each.
+// Notes, one per line: why originals ran, and how much of the register file hardware forms use.
 std::string notes_text(const cuda::SessionResult& result) {
   std::vector<std::string> notes;
   auto add = [&](std::string note) {
@@ -193,7 +193,7 @@ std::string notes_text(const cuda::SessionResult& result) {
   return out;
 }
 
-// Calls `visit(id, counters, line)` for each instruction of the function in the order of the text.
+// Calls `visit(id, counters, line)` for each instruction of the function in text order.
 template <class Visit> void for_each_instruction(const FunctionSum& sum, Visit&& visit) {
   const ir::Function& function = *sum.source;
   for (ir::BlockId block : function.layout)
@@ -226,7 +226,7 @@ std::string counters_text(const cuda::SessionResult& result) {
   return out;
 }
 
-// Buffers and module variables that are shown: outputs, or all.
+// Buffers and module variables to show: outputs, or all.
 struct Shown {
   const launch::Buffer* buffer;
   std::span<const std::byte> bytes;
