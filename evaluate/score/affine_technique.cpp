@@ -9,7 +9,7 @@
 namespace ptxrewrite::timing {
 namespace {
 
-// Lines of L1 that may be locked: in each set all ways but one (§4.2).
+// L1 ways per set, and those that may be locked: all but one (§4.2).
 constexpr double l1_ways = 4, lockable_ways = 3;
 
 const Cluster& stream_of(const Recording& recording) {
@@ -41,7 +41,7 @@ void use_queue(const ir::Crossing& crossing, QueueUse& use) {
   }
 }
 
-// Instructions of a function by their numbers in the recording.
+// Maps instructions of a function to their numbers in the recording.
 std::map<ir::InstructionId, uint32_t> numbers_of(const Recording& recording, const ir::Function* function) {
   std::map<ir::InstructionId, uint32_t> numbers;
   for (uint32_t number = 0; number < recording.sites.size(); ++number)
@@ -49,7 +49,7 @@ std::map<ir::InstructionId, uint32_t> numbers_of(const Recording& recording, con
   return numbers;
 }
 
-// Warps of an SM that take part: a grid may not fill it.
+// The number of active warps per SM: a small grid may not fill it.
 double warps_of_sm(const ModelInput& input) {
   const double blocks = std::ceil(static_cast<double>(input.recording.blocks) / input.machine.sms);
   return std::max(std::min(blocks, static_cast<double>(input.resident_blocks)) * input.recording.warps_per_block, 1.0);
@@ -114,7 +114,7 @@ Technique affine_technique(const ModelInput& input, const emulator::AffineCounte
   technique.demands[index(Cause::memory_port)] = static_cast<double>(counters.requested_lines);
   auto add = [&](EnergyEvent event, double times) { technique.events[static_cast<size_t>(event)] += times; };
   add(EnergyEvent::int_alu, additions + comparisons);
-  // What was brought ahead is looked up once more when it is taken.
+  // Data requested ahead is looked up in L1 once more when it is used.
   add(EnergyEvent::l1_read_hit, static_cast<double>(counters.requested_lines));
   add(EnergyEvent::affine_tuple, 2 * static_cast<double>(counters.tuples));
   add(EnergyEvent::affine_entry, 2 * static_cast<double>(counters.addresses + counters.predicates));

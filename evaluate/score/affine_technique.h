@@ -1,12 +1,12 @@
-// DAC (dac-isca17 §4) in the model: a launch that ran as two streams on the emulator's machine.
+// DAC (dac-isca17 §4) in the timing model: a launch that the emulator ran as two streams.
 //
-//  * The affine warp is one more warp of each SM. What it executes is in the counters of its stream; its dependent
-//    instructions take their time, and a batch of blocks is not over before it is.
-//  * Loads whose addresses it brings were asked for ahead: run_ahead.h. Caches, L2 and DRAM see all their lines, which
-//    the recording of the body has, so that nothing beats bandwidth.
-//  * Expansion (§4.2, §4.3): one addition by line and by block, in a unit of addresses; comparisons, in a unit of
-//    predicates; where all lanes are compared, an instruction on the SIMT lanes.
-//  * Early requests pass the port of L1 once more than loads of the original do.
+//  * The affine warp is one additional warp of each SM. The counters of its stream give its instructions; its dependent
+//    instructions have their usual latencies, and a batch of blocks does not end before it does.
+//  * Loads whose addresses it provides are requested ahead: run_ahead.h. Caches, L2 and DRAM see all their lines, which
+//    are in the recording of the body, so bandwidth limits still hold.
+//  * Expansion (§4.2, §4.3): one addition per line and per block, in an address unit; comparisons, in a predicate unit;
+//    if all lanes are compared, an instruction on the SIMT lanes.
+//  * Early requests use the L1 port once more than loads of the original.
 #pragma once
 
 #include "emulator/machines/dac/affine_counters.h"
@@ -14,7 +14,7 @@
 
 namespace ptxrewrite::timing {
 
-// `input`: of the run as two streams, without a technique. `queue_entries`: of an SM, shared out among its warps.
+// `input`: of the run as two streams, without a technique. `queue_entries`: per SM, shared by its warps.
 Technique affine_technique(const ModelInput& input, const emulator::AffineCounters& counters,
                            uint32_t queue_entries = 192);
 

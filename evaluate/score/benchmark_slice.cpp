@@ -17,7 +17,7 @@ uint64_t most_threads(const launch::LaunchPlan& plan) {
 } // namespace
 
 uint32_t benchmark_slice(const launch::LaunchPlan& plan, uint32_t sms) {
-  Diagnostics ignored; // the plan was read from the same text
+  Diagnostics ignored; // the plan was made from the same text
   const std::optional<launch::LaunchFile> file = launch::read_launch_file(plan.source, ignored);
   const auto benchmark = file ? launch::make_plan(*file, {.size = "paper", .target = {}}, ignored) : std::nullopt;
   if (!benchmark) return 1;

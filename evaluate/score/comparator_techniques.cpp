@@ -11,16 +11,17 @@ namespace {
 
 using emulator::warp_size;
 
-// A base and a stride: what an affine unit computes in the place of lanes.
+// A base and a stride, which an affine unit computes instead of the lanes.
 constexpr double affine_operations = 2;
-// composite-hpca13 Table 4, in accesses of the main file by one lane (128 bits of it serve four): of its halves, of the
-// scalar file by a warp, of the composite file by a lane. Table 5: the comparison stage, of the execution stage.
+// composite-hpca13 Table 4, energy per access: of the main file per lane (128 bits serve four lanes), of its halves, of
+// the scalar file per warp, of the composite file per lane. Table 5: the comparison stage, relative to the execution
+// stage.
 constexpr double main_access = 28.0 / 4;
 constexpr double half_access = 14.0 / 4 / main_access, scalar_access = 1.4 / main_access;
 constexpr double composite_read = 0.71 / main_access, composite_write = 0.74 / main_access;
 constexpr double comparison_stage = 0.043;
 
-// `lanes` of lanes' work is not done.
+// Subtracts the execution energy of `lanes` lane operations.
 void spare_unit(const ModelInput& input, uint32_t number, double lanes, Technique& technique) {
   const Site& site = input.recording.sites[number];
   const SiteCode& code = input.code[number];
@@ -77,7 +78,7 @@ Technique prefetch_technique(const ModelInput& input, const std::map<uint32_t, e
                                           .trips = share(load.trips, load.covered),
                                           .warps = share(load.warps, load.covered)};
   }
-  // What nobody comes for is fetched all the same, from where other lines come from.
+  // Unused prefetched lines are fetched all the same, from the same levels as others.
   const auto unused = static_cast<double>(counts.prefetched - std::min(counts.covered, counts.prefetched));
   const Demand demand = demand_of(input);
   const double from_dram = std::min(ratio(demand.dram_read_bytes, demand.l2_bytes), 1.0);
@@ -95,7 +96,7 @@ Technique datapath_technique(const ModelInput& input, const std::map<uint32_t, D
                              const DatapathAccesses& accesses) {
   Technique technique;
   technique.sites.resize(input.recording.sites.size());
-  const double stall = std::min(input.machine.issue_rate.value, 1.0); // a clock, in slots
+  const double stall = std::min(input.machine.issue_rate.value, 1.0); // one clock, in slots
   double unit_events = 0;
   for_each_site(input, [&](uint32_t number, const emulator::InstructionCounters& counts) {
     const DatapathShares share = value_at(shares, number);
@@ -132,7 +133,7 @@ Technique left_to_scalar_technique(const ModelInput& input, std::map<uint32_t, D
   for (uint32_t number = 0; number < technique.sites.size(); ++number) {
     SiteChange& site = technique.sites[number];
     site.skipped = skipping.at(number).skipped;
-    // Of what is executed.
+    // Relative to the executed instructions.
     site.beside = std::min(ratio(site.beside, 1 - site.skipped), 1.0);
     site.unit = 1 - site.beside;
   }

@@ -3,7 +3,7 @@
 namespace ptxrewrite::timing {
 namespace {
 
-// Of loads and stores: their machine adds the parts up on the way (§4.3).
+// Additional latency of loads and stores, whose units add the parts (§4.3).
 constexpr double address_clocks = 4;
 
 bool reads_linear_register(const Site& site) {
@@ -22,7 +22,8 @@ void add_linear_phases(const ModelInput& input, Technique& technique) {
     const Cluster& profile = input.recording.sections[1 + static_cast<size_t>(section)];
     if (!profile.steps.empty()) technique.parts.push_back({&profile, of});
   };
-  // Coefficients by one thread, thread parts by the warps of the first block of an SM, block parts by a warp of each.
+  // Coefficients are computed by one thread, thread parts by the warps of the first block on an SM, block parts by one
+  // warp of each block.
   add(ir::SectionKind::r2d2_coefficient, PartOf::sm_by_warp);
   add(ir::SectionKind::r2d2_thread, PartOf::sm_by_block);
   add(ir::SectionKind::r2d2_block, PartOf::block);

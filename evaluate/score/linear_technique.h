@@ -1,4 +1,4 @@
-// R2D2 in the timing model: the linear phases of its hardware form, and the addresses that its machine adds up
+// R2D2 in the timing model: the linear phases of its hardware form, and the addresses that its hardware adds
 // (r2d2-isca23 §4).
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace ptxrewrite::timing {
 
-// What the launch of `input` has of it, into the technique beside whatever else is there; nothing for a kernel in any
-// other form. The recording must outlive the technique.
+// Adds the linear phases of `input`'s launch to the technique; does nothing for a kernel in another form. The recording
+// must outlive the technique.
 void add_linear_phases(const ModelInput& input, Technique& technique);
 
 } // namespace ptxrewrite::timing

@@ -8,14 +8,14 @@ namespace ptxrewrite::timing {
 namespace {
 
 constexpr double warp_lanes = 32, register_bits = 32 * 32;
-constexpr double line_sectors = 4, flits_of_line = 1 + line_sectors; // a head and the line
-// RegLess §5.3: the bit vector, then two more for what is compressed.
+constexpr double line_sectors = 4, flits_of_line = 1 + line_sectors; // a header and the line
+// RegLess §5.3: the bit vector, plus two clocks if the register is compressed.
 constexpr double compressor_clocks = 3, look_past_compressor_clocks = 1;
-constexpr double words_decoded = 2; // by clock and scheduler: dual issue
+constexpr double words_decoded = 2; // per clock and scheduler, for dual issue
 
-// A cluster's sequence as a lone warp issues it (walk.h), for who holds what at which time: at(number, now) in front of
-// each instruction of the machine gives the time at which it may issue, for all that the holder knows; issued(number,
-// from, to, ready, words): it is over at `to`, its registers are there at `ready`.
+// Walks through a cluster's instructions as a lone warp issues them (walk.h), to find the resources held over time.
+// Before each machine instruction, at(number, now) returns the time at which the holder lets it issue; issued(number,
+// from, to, ready, words) reports its end at `to` and the time `ready` of its results.
 template <class Holder>
 double lone_walk(const Cluster& cluster, const ModelInput& input, const std::vector<LoadTime>& loads, Holder& holder) {
   const double slot = 1 / input.machine.issue_rate.value;
@@ -41,8 +41,7 @@ double lone_walk(const Cluster& cluster, const ModelInput& input, const std::vec
   return now;
 }
 
-// Mean over the warps that were looked at. `make_holder`: one for each cluster; end(now) gives what it held and when it
-// was over.
+// Mean over the sampled warps. `make_holder` creates one holder per cluster; end(now) returns the holding and its end.
 template <class MakeHolder> Holding mean_holding(const ModelInput& input, const MakeHolder& make_holder) {
   const std::vector<LoadTime> loads = load_times(input);
   Holding mean;
@@ -61,7 +60,7 @@ template <class MakeHolder> Holding mean_holding(const ModelInput& input, const 
   return mean;
 }
 
-// What staging costs before a region may issue, its own inputs alone: each scheduler's manager activates one a clock.
+// Clocks before a region may issue, for its own preloads: each scheduler's manager activates one region per clock.
 double preload_clocks(const ir::Machine& machine, const StagedRegion& region) {
   const double l2 = machine.latency.l2.known ? machine.latency.l2.value : machine.latency.dram.value;
   const double l1 = machine.latency.l1.known ? machine.latency.l1.value : l2;
@@ -69,7 +68,7 @@ double preload_clocks(const ir::Machine& machine, const StagedRegion& region) {
          region.from_l1 * (l1 + look_past_compressor_clocks) + region.from_memory * (l2 + look_past_compressor_clocks);
 }
 
-// By site: the region that its execution starts; none.
+// By site: the region that begins there, or `none`.
 constexpr uint32_t none = UINT32_MAX;
 std::vector<uint32_t> region_starts(const ModelInput& input, const StagingRun& run) {
   std::vector<uint32_t> starts(input.recording.sites.size(), none);
@@ -112,7 +111,7 @@ private:
     double ready = 0;
     uint32_t words = 0;
   };
-  // When the region's last register was written.
+  // The time when the region's last register was written.
   double leave(double now) {
     double over = now, entries = 0;
     for (const Pending& result : pending_)
@@ -154,18 +153,18 @@ private:
   double held_ = 0;
 };
 
-// How many of such warps find room side by side, over time.
+// The average number of such warps that fit at the same time.
 double fitting(const Holding& holding) {
   return holding.held > 0 ? holding.clocks / holding.held : 0;
 }
 
-// Blocks of the SM that has most, when the machine is as full as the launch fills it.
+// Number of concurrent blocks on the SM with the most blocks.
 double blocks_side_by_side(const ModelInput& input) {
   const double by_sm = std::ceil(static_cast<double>(input.recording.blocks) / input.machine.sms);
   return std::clamp(by_sm, 1.0, std::max<double>(input.resident_blocks, 1));
 }
 
-// Of the whole launch, so that each wave gets its blocks' share of it.
+// For the whole launch, so that each wave gets its share by blocks.
 double demand_of_wait(const ModelInput& input, double wait) {
   return wait * static_cast<double>(input.recording.blocks) / blocks_side_by_side(input);
 }
@@ -178,7 +177,7 @@ double machine_instructions(const ModelInput& input) {
   return all;
 }
 
-// Registers read and written by lanes cost `read(number)` and `write(number)` times as much.
+// Scales the energy of register reads and writes by lanes with `read(number)` and `write(number)`.
 template <class Read, class Write>
 void weigh_registers(const ModelInput& input, const Read& read, const Write& write, Technique& technique) {
   for_each_site(input, [&](uint32_t number, const emulator::InstructionCounters& counts) {
@@ -299,7 +298,7 @@ Technique hierarchical_technique(const ModelInput& input, const HierarchicalFile
       {"energy of the last result file, over the main one", shares[0], ""},
       {"energy of the operand file, over the main one", shares[1], ""},
   };
-  // Over the accesses of a file without levels; what the analysis does not know stays in the main file.
+  // Relative to the accesses of a file without levels; unclassified accesses use the main file.
   const auto share_of = [&](const std::array<uint16_t, register_levels>& accesses, uint16_t registers) {
     double sum = 0;
     for (size_t level = 0; level < register_levels; ++level)

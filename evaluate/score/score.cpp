@@ -31,7 +31,7 @@ double processor_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
-// Registers of kernels: what ptxas says where it knows the target, else an estimate.
+// Register counts of kernels: from ptxas if it supports the target, otherwise estimated.
 class RegisterCounts {
 public:
   RegisterCounts(const ir::Module& module, const ir::Machine& machine, bool run_ptxas) : machine_(machine) {
@@ -55,20 +55,20 @@ public:
   }
 
 private:
-  static constexpr uint32_t oldest_of_ptxas = 75; // CUDA 13
+  static constexpr uint32_t oldest_of_ptxas = 75; // of CUDA 13
   const ir::Machine& machine_;
   ir::FiguresByFunction figures_;
-  std::map<const ir::Function*, Count> counts_; // that were asked for
+  std::map<const ir::Function*, Count> counts_; // of the kernels queried
 };
 
-// Which SMs the first version was looked at on, by launch of the plan: all other ones are on the same, so that blocks
-// that differ are no difference of the versions.
+// The SMs on which the first version was sampled, by launch of the plan: the other versions use the same ones, so that
+// different samples do not appear as differences between versions.
 struct LookedAt {
   uint64_t blocks = 0;
   std::vector<uint32_t> sms;
 };
 
-// What launches leave to those behind them on one machine.
+// State that launches leave for later ones on the same machine.
 struct MachineState {
   timing::CacheState caches;
   struct KnownCode {
@@ -78,7 +78,7 @@ struct MachineState {
   std::list<KnownCode> codes;
 };
 
-// Of one version of a program's modules.
+// State of one version of a program's modules.
 struct VersionMemory {
   explicit VersionMemory(const ScoreSettings& settings) : weights(settings.machine, settings.experiment.assembler) {}
 
@@ -89,7 +89,7 @@ struct VersionMemory {
   }
 
   MachineWeights weights;
-  std::vector<MachineState> states;         // by machine: the first is no changed one
+  std::vector<MachineState> states;         // by machine: the first one is the unchanged machine
   std::map<std::string, uint64_t> launches; // so far, by kernel
   std::map<const ir::Module*, std::unique_ptr<RegisterCounts>> registers;
 };
@@ -106,7 +106,7 @@ public:
   Result<const Rewritten*> rewritten(const ir::Module& module, const std::string& passes, transforms::OutputForm form) {
     auto [place, is_new] = rewritten_.try_emplace({&module, passes});
     if (is_new) {
-      place->second.second = Error{"the passes failed", {}}; // unless they come to an end
+      place->second.second = Error{"the passes failed", {}}; // replaced if they succeed
       Result<Rewritten> made = rewrite(module, passes, form, {});
       if (made) {
         place->second.first = *std::move(made);
@@ -137,7 +137,7 @@ public:
       : module_(module), settings_(settings), machine_(settings.machine), plan_(plan), looked_at_(looked_at),
         memory_(memory), version_(version) {}
 
-  // Versions that the same recording gives, each by a technique of the model; in the order of `versions`.
+  // Versions timed with the same recording, each by a technique of the model, in the order of `versions`.
   using Derive = std::function<std::vector<timing::Technique>(const cuda::SessionRun&, const ir::Function& kernel,
                                                               const timing::ModelInput&)>;
   void derive(Derive techniques, std::vector<ScoredVersion>& versions) {
@@ -145,10 +145,10 @@ public:
     derived_ = &versions;
   }
 
-  // What each launch of the plan skips on DARSIE's machine.
+  // Sets the instructions that each launch of the plan skips on DARSIE's machine.
   void set_skips(std::vector<emulator::SkipCounters> skips) { skips_ = std::move(skips); }
 
-  // For the next launch. Where a kernel is launched again and again, fewer blocks of each launch do.
+  // Returns the observer for the next launch. Fewer blocks are sampled per launch if a kernel is launched many times.
   emulator::Observer* next(const std::string& kernel) {
     timing::SampleRules rules;
     if (++memory_.launches[kernel] > few_launches) rules.few_blocks = few_blocks_of_many_launches;
@@ -174,7 +174,7 @@ public:
     if (settings_.experiment.recording) settings_.experiment.recording(recording);
     const launch::Launch& planned = plan_.launches[run.launch];
     const ir::Function* entry = launch::find_kernel(module_, run.entry);
-    // DAC's machine holds as many warps as the original has there (dac-isca17 4.1).
+    // DAC's machine holds as many warps as the original would (dac-isca17 4.1).
     const ir::Function* holder = entry->affine_stream ? launch::find_kernel(module_, planned.kernel) : entry;
     const RegisterCounts::Count registers =
         memory_.registers_of(module_, settings_).of(module_, holder ? *holder : *entry);
@@ -220,7 +220,7 @@ private:
   static void add_skips(const emulator::SkipCounters& skips, const emulator::Counters& counters,
                         const timing::Recording& recording, timing::Technique& technique) {
     technique.sites.resize(recording.sites.size());
-    // The entry's instructions come first.
+    // The instructions of the entry come first.
     for (const emulator::FunctionCounters& function : counters.functions)
       for (size_t i = 0; i < technique.sites.size(); ++i) {
         const timing::Site& site = recording.sites[i];
@@ -239,7 +239,7 @@ private:
   };
   struct OneLaunch {
     const cuda::SessionRun& run;
-    const emulator::Counters& counters; // of all blocks, if they ran or not
+    const emulator::Counters& counters; // of all blocks, whether they ran or not
     const ir::Function& entry;
     const timing::Recording& recording;
     uint32_t resident;
@@ -256,7 +256,7 @@ private:
     return state.codes.emplace_back(sites, std::move(code)).code;
   }
 
-  // Of the version, then of those that are derived from it.
+  // Times of the version, followed by those of its derived versions.
   std::vector<Times> times_on(const timing::TimedMachine& on, MachineState& state, const OneLaunch& one) {
     if (settings_.cold) state.caches.forget();
     const timing::Traffic traffic = timing::simulate(
@@ -265,7 +265,7 @@ private:
     timing::ModelInput input{on.machine, one.counters, one.recording, traffic, code, one.resident};
     input.launch = on.launch;
     std::vector<timing::Technique> techniques;
-    if (!skips_.empty()) input.technique = &one.technique; // for what is beside it
+    if (!skips_.empty()) input.technique = &one.technique; // for derived versions
     if (derive_) techniques = derive_(one.run, one.entry, input);
     input.technique = nullptr;
     const auto* affine = one.run.machines.find<emulator::AffineCounters>();
@@ -336,16 +336,16 @@ private:
   std::vector<ScoredVersion>* derived_ = nullptr;
 };
 
-// Runs and times one version, and what is derived from it. The failure of a kernel ends it.
+// Versions derived from the recording of another one.
 class Derived {
 public:
-  // Their names come behind `prefix`.
+  // Their names get the prefix.
   void add(std::unique_ptr<DerivedVersions> more, const std::string& prefix = {}) {
     for (const std::string& name : more->names())
       versions_.emplace_back().name = prefix + name;
     sources_.push_back(std::move(more));
   }
-  // In the order in which they were added.
+  // In the order of addition.
   ScoredVersion& version(size_t number) { return versions_[number]; }
   void look_on(Scorer& scorer) {
     if (sources_.empty()) return;
@@ -371,13 +371,13 @@ private:
   std::vector<ScoredVersion> versions_;
 };
 
-// What the run, recording and model take of the processor, in a version for itself.
+// Processor time of the run, the recording and the model, measured separately for one version.
 struct Cost {
   double plain = HUGE_VAL, run = HUGE_VAL, model = HUGE_VAL;
 };
 
-// Of short launches the least of several rounds, plain and observed in turns: what else runs on the machine takes as
-// long as they do.
+// For short launches, the minimum over several rounds, alternating plain and observed runs, because other processes on
+// the machine can take as long as the runs themselves.
 Result<Cost> measured_cost(const LaunchInput& input, const ir::Module& module, const launch::Variants* variants,
                            const ScoreSettings& settings, const cuda::EmulatorOptions& options,
                            cuda::ErrorPlace& place) {
@@ -392,7 +392,7 @@ Result<Cost> measured_cost(const LaunchInput& input, const ir::Module& module, c
     ScoredVersion version;
     std::vector<LookedAt> looked_at;
     VersionMemory memory(settings);
-    memory.registers_of(module, settings); // no part of the cost
+    memory.registers_of(module, settings); // not part of the cost
     Scorer scorer(module, settings, input.plan, memory, looked_at, version);
     cuda::EmulatorOptions observed = options;
     observed.observer = [&](const emulator::LaunchRequest& request) { return scorer.next(request.kernel); };
@@ -449,7 +449,7 @@ Result<std::optional<emulator::Failure>> score_version(const LaunchInput& input,
   return std::move(pass->failure);
 }
 
-// The comparators that are asked for, of a version; none where there is nothing to compare.
+// Runs the requested comparators for a version; does nothing if none applies.
 Result<std::optional<emulator::Failure>> add_comparators(const LaunchInput& input, const ir::Module& module,
                                                          const launch::Variants* variants,
                                                          const ScoreSettings& settings, cuda::ErrorPlace& place,
@@ -488,7 +488,7 @@ Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, 
   ScoreSession& session = settings.session ? *settings.session : own;
   Derived derived;
   std::vector<LookedAt> looked_at;
-  RegLessScorer* regless = nullptr; // one of them
+  RegLessScorer* regless = nullptr; // also in `derived`
   if (!settings.regless.empty()) {
     Result<std::unique_ptr<RegLessScorer>> made = RegLessScorer::make(input, settings.machine, settings.regless, place);
     if (!made) return made.error();

@@ -1,5 +1,5 @@
-// What the launches of one file take on a machine, by the timing model: `ptxrewrite score`. The original and each
-// rewriting of it run on the emulator; the model sees what the run counted and recorded.
+// Predicted times of the launches of one file on a machine, by the timing model: `ptxrewrite score`. The original and
+// each rewritten version run on the emulator, which provides counters and recordings to the model.
 #pragma once
 
 #include "emulator/machines/regless/register_hierarchy.h"
@@ -24,105 +24,106 @@ struct ScoredKernel {
   std::string kernel;
   launch::Dim3 grid, block; // of the first launch
   uint64_t launches = 0;
-  uint64_t rewritten_launches = 0; // of them, by another entry than the original
+  uint64_t rewritten_launches = 0; // launches that ran another entry than the original
   uint32_t registers = 0;          // per thread
-  bool registers_by_ptxas = false; // else estimated
+  bool registers_by_ptxas = false; // otherwise estimated
   uint32_t shared_bytes = 0;       // per block
   double clocks = 0, seconds = 0;
-  double powered_seconds = 0; // as long the whole machine draws static power: on a slice its share of the time
-  double instructions = 0;    // of the machine, by warps
+  double powered_seconds = 0; // time for which the whole machine draws static power: for a slice, its share of the time
+  double instructions = 0;    // machine instructions, by warps
   double dram_bytes = 0, l2_bytes = 0;
   timing::CauseClocks stack{};
   ir::EventCounts events{};
-  timing::Estimates estimates;         // by simpler ways
+  timing::Estimates estimates;         // by simpler estimators
   std::vector<double> clocks_if;       // by changed machine: ScoreSettings::changes
-  uint64_t blocks = 0, blocks_run = 0; // of all launches; fewer ran of sampled ones
-  // Of sampled launches: how far counts may be off, relative (BlockSample::bound); the largest of all launches.
+  uint64_t blocks = 0, blocks_run = 0; // over all launches; blocks_run is smaller for sampled launches
+  // Of sampled launches: the relative uncertainty of counts (BlockSample::bound), the maximum over all launches.
   double instruction_bound = 0, sector_bound = 0;
   timing::KernelTime first; // of the first launch, with its terms
 };
 
 struct ScoredVersion {
-  std::string name;   // "baseline", or its passes
+  std::string name;   // "baseline", or the passes
   std::string remark; // why this version equals the baseline; empty if it differs
   std::vector<ScoredKernel> kernels;
-  emulator::StagingCounters staging; // of RegLess's machine, all launches; no regions: it did not run
-  double functional_seconds = 0;     // of the processor: the run, with what the model records
-  double model_seconds = 0;          // and the model
-  double plain_seconds = 0;          // the run without; 0: not measured
+  emulator::StagingCounters staging; // of RegLess's machine, over all launches; no regions if it was not used
+  double functional_seconds = 0;     // processor time of the run, including the recording for the model
+  double model_seconds = 0;          // and of the model
+  double plain_seconds = 0;          // of the run without recording; 0 if not measured
 };
 
 struct ScoredFile {
   std::string file;
   std::string size;
   const ir::Machine* machine = nullptr;
-  uint32_t slice = 1;                  // the machine is one of so many slices (emulator/timing/slice.h)
-  bool as_dense = false;               // so many as make grids as dense as the benchmark's (benchmark_slice.h)
-  std::vector<ScoredVersion> versions; // the first is the baseline
-  bool has_perfect_memory = false;     // the last of ScoredKernel::clocks_if is on a machine with such
+  uint32_t slice = 1;                  // the machine is 1/slice of the whole (emulator/timing/slice.h)
+  bool as_dense = false;               // the slice makes grids as dense as the benchmark's (benchmark_slice.h)
+  std::vector<ScoredVersion> versions; // the first one is the baseline
+  bool has_perfect_memory = false;     // the last entry of ScoredKernel::clocks_if is for a machine with perfect memory
 };
 
-// RegLess's machine as one more version (score_regless.h).
+// RegLess's machine as an additional version (score_regless.h).
 struct StagingConfiguration {
   std::string name;
-  uint32_t entries = 512;         // of an SM
-  uint32_t compressor_lines = 12; // of a scheduler
+  uint32_t entries = 512;         // per SM
+  uint32_t compressor_lines = 12; // per scheduler
 };
-// As the paper compares them (§6): 512 entries, with and without compressor.
+// The paper's configurations (§6): 512 entries, with and without compressor.
 std::vector<StagingConfiguration> paper_configurations();
 
-// Accesses of the register files that it is compared with: RFV's, and by levels RFH's.
+// Accesses of the register files it is compared with: RFV's, and RFH's by level.
 struct ComparatorCounts {
   emulator::RenamingCounts renaming;
   emulator::HierarchyCounts hierarchy;
 };
 
-// What is otherwise than the model has it, to see what a cause is worth (tests/paper/cause_figures.cpp).
+// Deviations from the model, to measure the effect of one cause (tests/paper/cause_figures.cpp).
 struct ScoreExperiment {
   timing::CodeIs code = timing::CodeIs::lowered;
-  uint32_t assembler = 0; // machine instructions are those of this compute capability; 0: of the machine's
-  std::function<void(timing::Recording&)> recording; // changes what was recorded
-  // Changes each version's, the baseline's as well; `input` is without it.
+  uint32_t assembler = 0; // machine instructions are those of this compute capability; 0: the machine's own
+  std::function<void(timing::Recording&)> recording; // modifies the recording
+  // Modifies the technique of each version, including the baseline; `input` is without it.
   std::function<void(timing::Technique&, const timing::ModelInput& input)> technique;
 };
 
-// What scores of the launches of one program share, where each launch is a plan of its own: caches as launches leave
-// them, machine code, what passes make of a module. Modules must outlive it.
+// State shared by the scores of one program's launches, of which each is a separate plan: cache contents between
+// launches, machine code, rewritten modules. Modules must outlive it.
 class ScoreSession;
 std::shared_ptr<ScoreSession> make_score_session();
 
 struct ScoreSettings {
   const ir::Machine& machine;
-  uint32_t slice = 1;                             // that it is one of
-  std::vector<std::string> passes;                // a version each
-  bool darsie = false;                            // one more: the original on DARSIE's machine
-  bool paper_marks = false;                       // which goes by the marks of the paper's own rules
-  std::vector<StagingConfiguration> regless = {}; // RegLess so, and RFV and RFH; none: not wanted
-  std::vector<std::string> comparators = {};      // options of comparator_infos()
+  uint32_t slice = 1;                             // `machine` is 1/slice of the whole
+  std::vector<std::string> passes;                // one version for each
+  bool darsie = false;                            // an additional version: the original on DARSIE's machine
+  bool paper_marks = false;                       // with marks by the paper's own rules
+  std::vector<StagingConfiguration> regless = {}; // RegLess in these configurations, and RFV and RFH; empty if not
+                                                  // wanted
+  std::vector<std::string> comparators = {};      // from the options in comparator_infos()
   transforms::OutputForm form = transforms::OutputForm::legal;
   bool measure_cost = false;
-  bool run_ptxas = true;           // to count registers; else they are estimated
-  ScoreSession* session = nullptr; // none: what launches of this plan share
-  // Only the blocks that are looked at run, and stand for all. Not with what needs a machine of its own, nor where
-  // blocks wait for others or later launches for what all blocks wrote.
+  bool run_ptxas = true;           // to count registers; otherwise they are estimated
+  ScoreSession* session = nullptr; // nullptr: sharing is limited to the launches of this plan
+  // Only the sampled blocks run, and represent all blocks. Not possible with techniques that need a separate machine,
+  // or if blocks wait for others, or if later launches need the results of all blocks.
   bool sampled = false;
-  bool cold = false;                         // L2 is empty before every launch, as profilers make it
-  bool exact = false;                        // all blocks and instructions are looked at, however long it takes
-  std::vector<timing::TimedMachine> changes; // times on these are wanted, too: machines that differ in one figure
+  bool cold = false;                         // L2 is emptied before every launch, as profilers do
+  bool exact = false;                        // examine all blocks and instructions, regardless of the duration
+  std::vector<timing::TimedMachine> changes; // also predict times for these machines, which differ in one figure
   ScoreExperiment experiment = {};
 };
 
-// A machine's guesses, each less and more by so much: the changed machines in pairs.
+// The relative change of a machine's guessed figures in the changed machines, which come in pairs: less and more.
 inline constexpr double guess_margin = 0.3;
 std::vector<timing::TimedMachine> changed_machines(const ir::Machine& machine);
 
 struct ScoreRun {
   ScoredFile scored;
-  ComparatorCounts comparators;             // where ScoreSettings::regless has any
-  std::optional<emulator::Failure> failure; // of a kernel: it is not over
+  ComparatorCounts comparators;             // if ScoreSettings::regless is not empty
+  std::optional<emulator::Failure> failure; // of a kernel that did not finish
 };
 
-// Errors: as run_plan; passes that fail.
+// Fails like run_plan, or if a pass fails.
 Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, cuda::ErrorPlace& place);
 
 } // namespace ptxrewrite::evaluate

@@ -17,7 +17,7 @@ std::string sample_name(const std::string& launch_file) {
   return fs::path(launch_file).stem().string();
 }
 
-// Samples that have an original, in the order of the originals; of those scored twice the one on slices does not count.
+// Samples with an original, in the order of the originals; if a sample was scored twice, the one on slices is ignored.
 std::vector<ScoredFile> stand_ins(std::span<const ScoredFile> samples, std::span<const ScoredFile> originals) {
   std::vector<ScoredFile> found;
   for (const ScoredFile& original : originals)
@@ -36,7 +36,7 @@ std::string text_of(const OurFigure& figure) {
 
 std::vector<std::string> captured_launches(const std::string& folder, const std::string& launch_file) {
   std::vector<std::string> launches;
-  std::error_code error; // a folder that is not there holds nothing
+  std::error_code error; // a missing folder counts as empty
   for (const auto& entry : fs::directory_iterator(fs::path(folder) / sample_name(launch_file), error))
     if (fs::is_regular_file(entry.path() / "launch.toml", error))
       launches.push_back((entry.path() / "launch.toml").string());

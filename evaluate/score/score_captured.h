@@ -1,5 +1,5 @@
-// Original benchmarks beside the samples that stand for them: `score --paper NAME --captured DIR`. DIR/SAMPLE holds
-// captures (`exec --capture`) of the benchmark that SAMPLE stands for, a folder a launch.
+// Compares original benchmarks with the samples that represent them: `score --paper NAME --captured DIR`. DIR/SAMPLE
+// has captures (`exec --capture`) of the benchmark that SAMPLE represents, one folder per launch.
 #pragma once
 
 #include "evaluate/score/score_paper.h"
@@ -9,14 +9,14 @@
 
 namespace ptxrewrite::evaluate {
 
-// The launch files of the captures for a sample's launch file, in the order of their names; none where there are none.
+// The launch files of the captures for a sample's launch file, sorted by name; empty if there are none.
 std::vector<std::string> captured_launches(const std::string& folder, const std::string& launch_file);
 
-// The launches of one program as one file, `name`: kernels of all, in the versions that all of them have.
+// Merges the launches of one program into one file, `name`: the kernels of all, in the versions common to all.
 ScoredFile merged_launches(std::vector<ScoredFile> launches, const std::string& name);
 
-// Of each benchmark and version the sample's gain and the original's, and each figure of the paper over both. Samples
-// without captures are left out.
+// For each benchmark and version, the gain of the sample and of the original, and each figure of the paper for both.
+// Samples without captures are omitted.
 std::string captured_text(const Paper& paper, std::span<const ScoredFile> samples,
                           std::span<const ScoredFile> originals);
 nlohmann::ordered_json captured_json(const Paper& paper, std::span<const ScoredFile> samples,

@@ -40,7 +40,7 @@ std::span<const ComparatorInfo> comparator_infos() {
   return infos;
 }
 
-// All that looks on at one launch. What nobody asked for does not look.
+// All observers of one launch; only those that are needed.
 class ComparatorScorer::Looking final : public emulator::Observer {
 public:
   Looking(const ComparatorScorer& owner, MachineWeights& weights, const emulator::LaunchRequest& request)
@@ -68,7 +68,7 @@ public:
     values_ = std::make_unique<emulator::ValueStudy>(std::move(options));
   }
 
-  // A study of values may look at some blocks; the others look at all.
+  // The value study may sample blocks; the other observers need all.
   bool wants(const emulator::Block& block) override {
     const bool has_values = values_ && values_->wants(block);
     if (has_values) blocks_.insert(block.linear);
@@ -110,7 +110,7 @@ private:
     return values_ && ((!affine_ && !prefetcher_) || blocks_.contains(block.linear));
   }
 
-  // What an affine warp executes for a batch of blocks, the warps do not.
+  // Instructions that an affine warp executes for a batch of blocks are not executed by the other warps.
   void look_at_values(Seen& seen) {
     const std::vector<emulator::ValueRow>& rows = values_->rows();
     for (uint32_t number = 0; number < rows.size(); ++number) {
@@ -147,7 +147,7 @@ private:
   std::unique_ptr<emulator::PrefetchStudy> prefetcher_;
   std::unique_ptr<emulator::DatapathStudy> datapath_;
   std::unique_ptr<emulator::ValueStudy> values_;
-  std::unordered_set<uint64_t> blocks_; // that the study of values looks at
+  std::unordered_set<uint64_t> blocks_; // sampled by the value study
 };
 
 ComparatorScorer::ComparatorScorer(const ir::Module& module, const ir::Machine& machine,

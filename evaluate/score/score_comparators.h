@@ -1,6 +1,6 @@
-// Comparators beside a scored version (evaluate/score/comparator_techniques.h): CAE's affine units, MTA's prefetcher,
-// DAC-IDEAL, the scalar unit and the sliced datapath of composite-hpca13. They look on at a run of their own; then one
-// recording times all.
+// Comparators for a scored version (evaluate/score/comparator_techniques.h): CAE's affine units, MTA's prefetcher,
+// DAC-IDEAL, the scalar unit and the sliced datapath of composite-hpca13. They observe a separate run; then one
+// recording serves to time all of them.
 #pragma once
 
 #include "emulator/observe/datapath_study.h"
@@ -16,14 +16,14 @@ namespace ptxrewrite::evaluate {
 
 struct ComparatorInfo {
   std::string_view option, name, about;
-  bool of_composites = false; // a version of composite instructions can have it, too
-  bool of_darsie = false;     // beside DARSIE's machine, and nowhere else
+  bool of_composites = false; // also available for a version with composite instructions
+  bool of_darsie = false;     // only available for DARSIE's machine
 };
 std::span<const ComparatorInfo> comparator_infos();
 
 class ComparatorScorer final : public DerivedVersions {
 public:
-  // Runs the launches of `module` with the comparators of these options looking on. Errors: as run_plan.
+  // Runs the launches of `module`, observed by the selected comparators. Fails like run_plan.
   static Result<std::unique_ptr<ComparatorScorer>> make(const LaunchInput& input, const ir::Module& module,
                                                         const launch::Variants* variants, const ir::Machine& machine,
                                                         std::vector<ComparatorInfo> wanted, cuda::ErrorPlace& place);
@@ -35,10 +35,10 @@ public:
   const std::optional<emulator::Failure>& failure() const { return failure_; }
 
 private:
-  // Of one launch.
+  // Observations of one launch.
   struct Seen {
-    std::map<uint32_t, double> affine;  // share of executions, by number
-    std::map<uint32_t, double> skipped; // DAC-IDEAL's, likewise
+    std::map<uint32_t, double> affine;  // share of executions, by instruction number
+    std::map<uint32_t, double> skipped; // of DAC-IDEAL, likewise
     std::map<uint32_t, emulator::LoadPrefetches> loads;
     emulator::PrefetchCounts prefetcher;
     std::map<uint32_t, timing::DatapathShares> scalar, sliced, both;

@@ -1,4 +1,5 @@
-// Versions that the recording of another one times as well: machines that execute the same instructions in another way.
+// Versions that are timed with the recording of another version: machines that execute the same instructions in a
+// different way.
 #pragma once
 
 #include "emulator/timing/model.h"
@@ -13,7 +14,7 @@ class DerivedVersions {
 public:
   virtual ~DerivedVersions() = default;
   virtual std::vector<std::string> names() const = 0;
-  // Of one launch of the plan, in the order of names(). `input`: of the version whose recording it is.
+  // The techniques for one launch of the plan, in the order of names(). `input`: of the version that was recorded.
   virtual std::vector<timing::Technique> techniques(size_t launch, const ir::Function& kernel,
                                                     const timing::ModelInput& input) = 0;
 };

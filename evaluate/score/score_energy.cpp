@@ -13,37 +13,36 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr double same_energy = 1e-9; // of the baseline's
+constexpr double same_energy = 1e-9; // relative to the baseline's
 
 timing::Energy energy_of(const ir::EnergySet& set, const ScoredKernel& kernel) {
   return timing::energy(set, kernel.events, kernel.powered_seconds);
 }
 
-constexpr double same_time = 1e-6; // of the other's
+constexpr double same_time = 1e-6; // relative to the other's
 
-// 1: a is slower than b; -1: faster; 0: they take as long. `change`: on which of the changed machines; SIZE_MAX: on
-// none.
+// 1: a is slower than b; -1: faster; 0: equal. `change`: index of the changed machine; SIZE_MAX: the unchanged one.
 int order_of(const ScoredKernel& a, const ScoredKernel& b, size_t change) {
   auto clocks = [&](const ScoredKernel& of) { return change < of.clocks_if.size() ? of.clocks_if[change] : of.clocks; };
   const double difference = clocks(a) - clocks(b);
   return std::abs(difference) <= same_time * clocks(b) ? 0 : difference > 0 ? 1 : -1;
 }
 
-// Per cent that `now` is more than `before`.
+// Increase of `now` over `before`, in per cent.
 double more(double now, double before) {
   return before > 0 ? 100 * (now / before - 1) : 0;
 }
 
-// Two versions that change places when a guess does: `now_faster` was the slower one.
+// Two versions whose order changes with a guess: `now_faster` was the slower one.
 struct Turn {
-  double margin = 0; // of the guess: -0.3
+  double margin = 0; // change of the guess: -0.3
   size_t now_faster = 0, now_slower = 0;
 };
 
 struct GuessEffect {
   std::string_view figure;
   double value = 0;
-  double less = 0, more = 0; // per cent of the baseline's time
+  double less = 0, more = 0; // change of the baseline's time, in per cent
   std::vector<Turn> turns;
 };
 

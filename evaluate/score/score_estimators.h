@@ -1,4 +1,4 @@
-// Simpler estimators of scored kernels beside the interval model (emulator/timing/estimators.h).
+// Simpler estimators for scored kernels, compared with the interval model (emulator/timing/estimators.h).
 #pragma once
 
 #include "evaluate/score/score.h"

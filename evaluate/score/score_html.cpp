@@ -18,7 +18,7 @@ namespace {
 using timing::Cause;
 using timing::cause_count;
 
-// Resources in blues and greens, waits in warm colours, the rest in greys.
+// Blues and greens for resources, warm colours for waits, greys for the rest.
 std::string colour_of(Cause cause) {
   const auto number = static_cast<double>(cause);
   if (cause <= Cause::dram_bandwidth) return fmt::format("hsl({:.0f},55%,{:.0f}%)", 150 + number * 10, 40 + number * 3);
@@ -27,12 +27,12 @@ std::string colour_of(Cause cause) {
   return fmt::format("hsl(0,0%,{:.0f}%)", 35 + (number - static_cast<double>(Cause::linear)) * 6);
 }
 
-// " (-12.3 %)"; nothing for the baseline itself.
+// " (-12.3 %)"; empty for the baseline itself.
 std::string change(bool is_baseline, double now, double before) {
   return is_baseline || before <= 0 ? std::string() : fmt::format(" ({:+.1f} %)", 100 * (now / before - 1));
 }
 
-// A kernel's versions, without those that do not have it.
+// A kernel in one of the versions that have it.
 struct VersionOfKernel {
   const ScoredKernel& scored;
   size_t number = 0;
@@ -74,7 +74,7 @@ std::string clocks_chart(const ScoredFile& file, std::span<const VersionOfKernel
   return "<h4>clocks by cause (CPI stack)</h4>\n" + bar_chart(bars) + legend(bars);
 }
 
-// Sets are never mixed: each has bars of its own, in parts of its baseline.
+// Sets of coefficients are never mixed: each has its own bars, relative to its own baseline.
 std::string energy_chart(std::span<const VersionOfKernel> versions) {
   std::string out;
   std::vector<Bar> bars;
@@ -120,14 +120,14 @@ std::string kernel_section(const ScoredFile& file, const ScoredKernel& kernel, c
   return out + "</details>\n";
 }
 
-// Speed-ups above and below 1 in green and red, deeper the further they are off; 1.5 is as deep as it gets.
+// Speed-ups above 1 in green and below 1 in red, darker if further from 1, up to a factor of 1.5.
 std::string speed_up_cell(double speed_up) {
   const double depth = std::min(std::abs(std::log(speed_up)) / std::log(1.5), 1.0);
   return fmt::format("<td style=\"background:hsla({},60%,50%,{:.2f})\">{:.3f}</td>", speed_up >= 1 ? 140 : 10,
                      depth * 0.6, speed_up);
 }
 
-// By kernel and version, each row leading to its kernel's section; geometric means below.
+// A table by kernel and version, with links to the kernels' sections and geometric means at the bottom.
 std::string overview(std::span<const ScoredFile> files, const ir::Machine& machine) {
   const ScoredFile& first = *std::ranges::find(files, &machine, &ScoredFile::machine);
   const size_t count = first.versions.size();
@@ -199,7 +199,7 @@ std::string score_html(std::span<const ScoredFile> files) {
     out += fmt::format("<h2>Instruction roofline of {}</h2>\n", escaped(machine_title(first))) +
            roofline_chart(*machine, files) + overview(files, *machine);
   }
-  // With many, the page is for choosing from the overview.
+  // With many kernels, sections are closed and opened from the overview.
   constexpr size_t most_open = 12;
   for (size_t at = 0; at < files.size(); ++at) {
     const ScoredFile& file = files[at];

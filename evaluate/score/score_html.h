@@ -1,4 +1,4 @@
-// Scores as one page that needs nothing else: pictures as inline SVG, no scripts.
+// Scores as one self-contained page: charts as inline SVG, no scripts.
 #pragma once
 
 #include "evaluate/score/score.h"
@@ -8,7 +8,7 @@
 
 namespace ptxrewrite::evaluate {
 
-// By kernel and version: instructions, clocks, CPI stacks, energy; a roofline by machine.
+// By kernel and version: instructions, clocks, CPI stacks, energy; one roofline per machine.
 std::string score_html(std::span<const ScoredFile> files);
 
 } // namespace ptxrewrite::evaluate

@@ -55,7 +55,7 @@ const ScoredVersion* version_of(const ScoredFile& file, std::string_view name) {
   return found == file.versions.end() ? nullptr : &*found;
 }
 
-// All kernels of a version together.
+// Sum over all kernels of a version.
 struct VersionSum {
   double clocks = 0, powered_seconds = 0, instructions = 0, multi_dimensional_clocks = 0;
   ir::EventCounts events{};
@@ -110,7 +110,7 @@ bool is_integer(const ir::EventCounts& events) {
   return floating * 20 < floating + integer;
 }
 
-// Mean share of energy that is saved under one set, or power efficiency; sets that have none of it do not count.
+// Mean fraction of energy saved under one set, or power efficiency; sets without the quantity are ignored.
 bool mean_energy_saved(const PaperTimeFigure& figure, std::span<const ScoredFile* const> files,
                        const ir::EnergySet& set, double& mean) {
   double sum = 0;
@@ -124,11 +124,11 @@ bool mean_energy_saved(const PaperTimeFigure& figure, std::span<const ScoredFile
     sum += is_ratio ? -std::log(share) : 1 - share;
   }
   mean = sum / static_cast<double>(files.size());
-  if (is_ratio) mean = std::exp(mean) / 100; // not per cent
+  if (is_ratio) mean = std::exp(mean) / 100; // not in per cent
   return true;
 }
 
-// What RegLess's machine counted, of one version.
+// Is the figure a counter of RegLess's machine?
 bool is_of_staging(PaperMeasure measure) {
   return measure >= PaperMeasure::preloads_from_l1 && measure <= PaperMeasure::l1_requests;
 }
@@ -143,7 +143,7 @@ double staging_figure(PaperMeasure measure, const emulator::StagingCounters& cou
   return whole ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-// Ratios are shown finer than shares in per cent.
+// Ratios are shown with more digits than percentages.
 int digits_of(PaperMeasure measure) {
   return measure == PaperMeasure::speedup || measure == PaperMeasure::power_efficiency || is_of_staging(measure) ? 3
                                                                                                                  : 1;
@@ -270,7 +270,7 @@ OurFigure our_figure(const PaperTimeFigure& figure, std::span<const ScoredFile> 
 
 namespace {
 
-// "DRAM bandwidth 97 %", without what launches cost whatever they do.
+// "DRAM bandwidth 97 %", excluding the constant cost of launches.
 std::string largest_part(const ScoredFile& file) {
   const double constant = timing::launch_cost(*file.machine).constant.value;
   timing::CauseClocks stack{};
@@ -287,7 +287,7 @@ std::string largest_part(const ScoredFile& file) {
                      all > 0 ? 100 * *largest / all : 0);
 }
 
-// Speed-ups by file; what else its figures are about, where a version has any of it.
+// Speed-ups by file, and the other measures of the paper's figures if a version has them.
 TextTable table_by_file(const Paper& paper, std::span<const ScoredFile> files) {
   TextTable table{{{"file", false}}, {}};
   for (const ScoredFile& file : files)
@@ -346,10 +346,10 @@ TextTable table_by_file(const Paper& paper, std::span<const ScoredFile> files) {
 
 namespace {
 
-// What a paper's figures are set beside.
+// The groups of files that are compared with a paper's figures.
 struct Kinds {
-  std::vector<ScoredFile> ours, benchmarks; // all files, and those of them that are its benchmarks
-  std::vector<ScoredFile> whole;            // all on the whole machine, where `ours` are on slices
+  std::vector<ScoredFile> ours, benchmarks; // all files, and those that are its benchmarks
+  std::vector<ScoredFile> whole;            // all files on the whole machine, if `ours` are on slices
 };
 Kinds kinds_of(const Paper& paper, std::span<const ScoredFile> files) {
   const bool sliced = std::ranges::any_of(files, [](const ScoredFile& file) { return file.as_dense; });

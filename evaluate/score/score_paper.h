@@ -1,4 +1,4 @@
-// Times and energies that papers report beside the model's figures for our samples: `score --paper`.
+// Compares the times and energies that papers report with the model's figures for our samples: `score --paper`.
 #pragma once
 
 #include "evaluate/score/score.h"
@@ -14,26 +14,27 @@ namespace ptxrewrite::evaluate {
 
 struct Paper {
   std::string_view name;        // "r2d2"
-  std::string_view machine;     // that it was simulated on
-  std::string_view passes;      // whose hardware form is its technique; "": none
-  bool darsie = false;          // DARSIE's machine is wanted
-  bool regless = false;         // RegLess's machine is, and what it is compared with
-  bool sliced = false;          // ours run on slices of the machine, too, where its benchmarks have larger grids
-  std::string_view comparators; // ScoreSettings::comparators, with blanks between
-  uint32_t l1_kib = 0;          // of its machine, where it differs; 0: it does not
-  bool by_bound = false;        // files are told apart by what bounds them
+  std::string_view machine;     // on which it was simulated
+  std::string_view passes;      // passes whose hardware form is the paper's technique; "" if none
+  bool darsie = false;          // use DARSIE's machine
+  bool regless = false;         // use RegLess's machine and its comparators
+  bool sliced = false;          // also run our samples on slices of the machine if the benchmarks have larger grids
+  std::string_view comparators; // ScoreSettings::comparators, separated by blanks
+  uint32_t l1_kib = 0;          // of its machine, if different; otherwise 0
+  bool by_bound = false;        // files are distinguished by what bounds them
 };
-// The paper's machine: `machine` with what the paper has otherwise.
+// The paper's machine: `machine` with the paper's deviations.
 ir::Machine machine_of(const Paper& paper, const ir::Machine& machine);
 // A machine whose memory takes no time (dac-isca17 §5.1.2): a kernel that is 1.5 times as fast on it is memory-bound.
 timing::TimedMachine with_perfect_memory(const ir::Machine& machine);
 inline constexpr double memory_bound_speedup = 1.5;
 std::span<const Paper> papers_of_score();
 const Paper* find_paper(std::string_view name);
-// Does the launch file stand for one of the paper's benchmarks? Its name says so.
+// Does the launch file represent one of the paper's benchmarks, by its name?
 bool is_benchmark(const Paper& paper, std::string_view file);
 
-// Per cent, but for speed-ups and power efficiency: the energy of the baseline to that of the version, all of it.
+// In per cent, except for speed-ups and power efficiency, which is the ratio of the baseline's total energy to that of
+// the version.
 enum class PaperMeasure : uint8_t {
   speedup,
   fewer_instructions,
@@ -41,13 +42,13 @@ enum class PaperMeasure : uint8_t {
   less_front_end,
   less_register_energy,
   less_unit_energy,
-  less_sm_energy, // the three together
+  less_sm_energy, // the sum of the three
   power_efficiency,
   preloads_from_l1,
   preloads_from_below,
   l1_requests
 };
-// Integer: whose lanes compute hardly anything in floating point (fewer than one instruction in twenty).
+// integer: fewer than one in twenty lane instructions is floating point
 enum class PaperFiles : uint8_t { all, multi_dimensional, compute_bound, memory_bound, integer, floating_point };
 
 struct PaperTimeFigure {
@@ -59,19 +60,20 @@ struct PaperTimeFigure {
 };
 std::span<const PaperTimeFigure> paper_time_figures();
 
-// One version of a file against its baseline; launches' constant cost is left out, as the papers' simulators do.
+// One version of a file compared with its baseline; the constant cost of launches is left out, as in the papers'
+// simulators.
 struct FileGain {
   double speedup = 1;
-  double fewer_instructions = 0; // share
+  double fewer_instructions = 0; // as a fraction
   bool multi_dimensional = false;
-  bool memory_bound = false; // where that was asked for
+  bool memory_bound = false; // valid if requested
   bool integer = false;
 };
 bool is_counted(PaperFiles files, const FileGain& gain);
-// False: the file was not scored with such a version.
+// Returns false if the file was not scored with such a version.
 bool gain_of(const ScoredFile& file, std::string_view version, FileGain& gain);
 
-// The mean over files, geometric for speed-ups; energy under every set of coefficients, from the least to the most.
+// The mean over files, geometric for speed-ups; for energy, the minimum and maximum over the sets of coefficients.
 struct OurFigure {
   size_t files = 0;
   double least = 0, most = 0;

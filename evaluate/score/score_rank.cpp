@@ -16,7 +16,7 @@ using json = nlohmann::ordered_json;
 using timing::Cause;
 using timing::cause_count;
 
-// Probability that a standard normal variable is beyond x.
+// Probability that a standard normal variable exceeds x.
 double upper_tail(double x) {
   return 0.5 * std::erfc(x / std::sqrt(2.0));
 }
@@ -65,7 +65,7 @@ std::string bound_text(const timing::CauseClocks& stack) {
 
 } // namespace
 
-// Both integrals go over y = ln(time). With S_j(y) the probability that j's draw is beyond y, and f_i its density:
+// Both integrals are over y = ln(time). S_j(y) is the probability that j's sample exceeds y, f_i the density of i's:
 //   chance_i = integral of f_i(y) * product over j != i of S_j(y);
 //   regret_i = E[exp(x_i - min x_j)] - 1 over j including i
 //            = integral of (1 - product over j != i of S_j(y)) * E[exp(x_i - y); x_i > y], integrated by parts.
@@ -76,7 +76,9 @@ std::vector<PickStatistics> pick_statistics(std::span<const double> times, doubl
   for (double time : times)
     means.push_back(std::log(time));
   const auto [least, most] = std::minmax_element(means.begin(), means.end());
-  constexpr double margin = 8, steps_by_error = 16, least_log = -700; // beyond: 0
+  constexpr double margin = 8, steps_by_error = 16, least_log = -700; // integration range in standard deviations; steps
+                                                                      // per standard deviation; logarithms below count
+                                                                      // as 0
   const double step = error / steps_by_error;
   const double first = *least - margin * error, last = *most + error * error + margin * error;
   const auto steps = static_cast<size_t>((last - first) / step) + 1;
@@ -108,7 +110,7 @@ std::vector<Ranking> rankings_of(std::span<const ScoredFile> files) {
     if (ranking == rankings.end()) ranking = rankings.insert(ranking, {machine, {}, {}});
     for (const ScoredVersion& version : file.versions) {
       const RankedVariant variant = variant_of(file, version);
-      if (variant.seconds <= 0) continue; // no launch of a kernel that was asked for
+      if (variant.seconds <= 0) continue; // the requested kernel was not launched
       (version.remark.empty() ? ranking->variants : ranking->same_as_another).push_back(variant);
     }
   }

@@ -16,7 +16,7 @@ std::string passes_for(const ir::Machine& machine, uint32_t entries) {
                      options.regions.per_bank);
 }
 
-// Numbers of a function's instructions in a recording; UINT32_MAX: it has none.
+// Numbers of a function's instructions in a recording; UINT32_MAX if not recorded.
 std::vector<uint32_t> numbers_of(const ir::Function& kernel, const timing::Recording& recording) {
   std::vector<uint32_t> numbers(kernel.instructions.size(), UINT32_MAX);
   for (uint32_t number = 0; number < recording.sites.size(); ++number)
@@ -69,7 +69,7 @@ timing::StagedRegion staged_region(const emulator::RegionRuns& runs) {
 } // namespace
 
 transforms::RegLessOptions regless_options(const ir::Machine& machine, uint32_t entries) {
-  constexpr uint32_t most = 255; // registers of a thread
+  constexpr uint32_t most = 255; // registers per thread
   transforms::RegLessOptions options;
   options.compute_capability = machine.compute_capability;
   options.regions.live = std::clamp(entries / 16, 1u, most);
@@ -124,7 +124,7 @@ emulator::StagingCounters RegLessScorer::total(size_t configuration) const {
   emulator::StagingCounters sum;
   if (configuration < runs_.size())
     for (emulator::StagingCounters counters : runs_[configuration]) {
-      counters.by_region.clear(); // of different kernels
+      counters.by_region.clear(); // counters of different kernels cannot be added
       sum += counters;
     }
   return sum;
@@ -154,7 +154,7 @@ timing::StagingRun RegLessScorer::staging_run(size_t configuration, size_t launc
   run.entries = settings.entries;
   run.compressor_lines = settings.compressor_lines;
   const transforms::RegLessPlan* plan = plan_of(kernel, settings.entries);
-  // A kernel that fails on the machine ends all runs there: later configurations have none.
+  // A kernel that fails on the machine ends all runs: later configurations have none.
   if (!plan || configuration >= runs_.size() || launch >= runs_[configuration].size()) return run;
   const emulator::StagingCounters& counts = runs_[configuration][launch];
   set_counts(counts, run);
@@ -185,7 +185,7 @@ timing::RenamedFile RegLessScorer::renamed_file(const ir::Function& kernel, cons
       emulator::renamed_registers(plan->program, ir::WarpLiveness(plan->program));
   if (const emulator::FunctionCounters* counters = counters_of(kernel, input); counters && is_new)
     comparators_.renaming += emulator::count_renaming(rows, *counters);
-  uint16_t mapped = 0; // of instructions that the machine has no registers for
+  uint16_t mapped = 0; // for instructions without machine registers
   for (size_t i = 0; i < std::min(rows.size(), numbers.size()); ++i) {
     if (rows[i].mapped) mapped = rows[i].mapped;
     if (numbers[i] != UINT32_MAX) file.mapped[numbers[i]] = mapped;
@@ -227,7 +227,7 @@ timing::HierarchicalFile RegLessScorer::hierarchical_file(const ir::Function& ke
 std::vector<timing::Technique> RegLessScorer::techniques(size_t launch, const ir::Function& kernel,
                                                          const timing::ModelInput& input) {
   std::vector<timing::Technique> techniques;
-  const bool is_new = counted_.insert(launch).second; // on another machine it is the same run
+  const bool is_new = counted_.insert(launch).second; // on another machine the accesses are the same
   for (size_t i = 0; i < configurations_.size(); ++i)
     techniques.push_back(timing::regless_technique(input, staging_run(i, launch, kernel, input.recording)));
   techniques.push_back(timing::renamed_technique(input, renamed_file(kernel, input, is_new)));

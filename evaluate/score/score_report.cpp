@@ -17,7 +17,7 @@ using json = nlohmann::ordered_json;
 using timing::Cause;
 using timing::cause_count;
 
-constexpr double shown_share = 0.0005; // of the time: what rounds to less than 0.1 %
+constexpr double shown_share = 0.0005; // fraction of the time that still rounds to 0.1 %
 
 std::string number(double value) {
   return value >= 1e6 ? fmt::format("{:.4g}", value) : fmt::format("{:.0f}", value);
@@ -56,7 +56,7 @@ std::string summary_text(const ScoredFile& file) {
   return table.text();
 }
 
-// One column for each version of a kernel.
+// The CPI stack of a kernel, with one column per version.
 std::string stack_text(const ScoredFile& file, const ScoredKernel& kernel) {
   std::vector<const ScoredKernel*> columns;
   TextTable table{{{kernel.kernel, false}}, {}};

@@ -24,7 +24,7 @@ nlohmann::ordered_json score_json(const ScoredFile& file, const ScoreReportOptio
 // "TITANV", "1/80 of TITANV".
 std::string machine_title(const ScoredFile& file);
 
-// The kernel of the baseline that stands for the same launches; nullptr: there is none.
+// Returns the baseline's kernel for the same launches; nullptr if there is none.
 const ScoredKernel* baseline_of(const ScoredFile& file, const ScoredKernel& kernel);
 
 } // namespace ptxrewrite::evaluate

@@ -13,7 +13,7 @@ namespace ptxrewrite::evaluate {
 namespace {
 
 struct Point {
-  double intensity = 0; // warp instructions per byte of DRAM; 0: no byte
+  double intensity = 0; // warp instructions per byte of DRAM; 0 without DRAM accesses
   double rate = 0;      // warp instructions per second
   size_t version = 0;
   std::string title;
@@ -34,10 +34,10 @@ std::vector<Point> points_of(const ir::Machine& machine, std::span<const ScoredF
   return points;
 }
 
-// Whole decades of a logarithmic axis.
+// Range of whole decades on a logarithmic axis.
 struct Axis {
   int low = 0, high = 1;
-  double start = 0, length = 0; // in the picture; a negative length goes up
+  double start = 0, length = 0; // in the picture; a negative length points upwards
 
   double at(double value) const {
     return start + length * std::clamp((std::log10(value) - low) / (high - low), 0.0, 1.0);
@@ -73,7 +73,7 @@ std::string grid(const Axis& x, const Axis& y) {
 
 std::string roof(double peak, double bandwidth, const Axis& x, const Axis& y) {
   const double first = std::pow(10, x.low), last = std::pow(10, x.high), ridge = peak / bandwidth;
-  // The slope starts where it leaves the picture's floor or its left edge.
+  // The slope starts at the bottom or left edge of the picture.
   const double start = std::max(first, std::pow(10, y.low) / bandwidth);
   return fmt::format(
       "<polyline fill=\"none\" stroke=\"currentColor\" points=\"{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}\"/>\n"
@@ -91,7 +91,7 @@ std::string version_legend(std::span<const ScoredVersion> versions, bool without
   return out + "</p>\n";
 }
 
-// Names beside points, each below those that it would cover.
+// Places labels next to points, below those that they would overlap.
 class PointNames {
 public:
   std::string place(double x, double y, std::string_view name) {

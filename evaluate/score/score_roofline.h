@@ -1,5 +1,5 @@
 // The instruction roofline (Ding and Williams, PMBS 2019) of scored kernels as inline SVG: warp instructions per second
-// over warp instructions per byte of DRAM, below both the machine's issue rate and its achieved bandwidth.
+// over warp instructions per byte of DRAM, bounded by the machine's issue rate and its achieved bandwidth.
 #pragma once
 
 #include "evaluate/score/score.h"
@@ -10,14 +10,14 @@
 
 namespace ptxrewrite::evaluate {
 
-// What is written beside points: with many of them, names hide them.
+// Labels of points: with many points, kernel names would cover them.
 enum class RooflineNames : uint8_t { none, versions };
 
-// Of the files that were scored on this machine; there is one. Lines and letters have the colour of the page's text.
+// For the files that were scored on this machine (at least one). Lines and letters have the colour of the page's text.
 std::string roofline_chart(const ir::Machine& machine, std::span<const ScoredFile> files,
                            RooflineNames names = RooflineNames::none);
 
-// By which a version is known in charts; the baseline is 0.
+// The colour that identifies a version in charts; the baseline is 0.
 std::string version_colour(size_t version);
 
 } // namespace ptxrewrite::evaluate
