@@ -51,12 +51,12 @@ WorkCount less(const WorkCount& from, const WorkCount& what) {
   return {from.warps - what.warps, from.lanes - what.lanes};
 }
 
-// One static instruction under all techniques.
+// Adds up one static instruction under all techniques.
 class RowSums {
 public:
   RowSums(StudyResult& result, const WorkCount& baseline, uint64_t weight)
       : result_(result), baseline_(baseline), weight_(weight) {}
-  // `found` is redundant, `once` of it is executed all the same.
+  // `found` is redundant; `once` of it must still be executed.
   void add(Technique technique, const WorkCount& found, const WorkCount& once) {
     WorkCount left = less(baseline_, found);
     left += once;
@@ -71,7 +71,7 @@ private:
   uint64_t weight_;
 };
 
-// The observers of one launch, and what it is to be counted by.
+// The observers of one launch, and the data needed to evaluate them.
 struct ObservedLaunch {
   ObservedLaunch(emulator::ValueStudyOptions options, emulator::DatapathOptions datapath_options,
                  const emulator::LinearAnalysis& forms, const emulator::LaunchRequest& request)
@@ -92,7 +92,7 @@ private:
   }
 };
 
-// `counters`: of all blocks. What was looked at is scaled to them by how often all have executed the instruction.
+// `counters`: of all blocks. Sampled counts are scaled to all blocks by the number of executions of the instruction.
 void count_row(const emulator::ValueRow& row, const emulator::InstructionCounters& counters,
                const ObservedLaunch& launch, uint32_t number, uint64_t weight, StudyResult& result) {
   using enum Technique;
@@ -102,9 +102,9 @@ void count_row(const emulator::ValueRow& row, const emulator::InstructionCounter
   result.baseline += weighed(baseline, weight);
   if (launch.multi_dimensional()) result.multi_dimensional += weighed(baseline, weight);
   const WorkCount none;
-  // A warp instruction stays one, of a single thread.
+  // A warp instruction remains one, with a single thread.
   auto one_thread_each = [](const WorkCount& count) { return WorkCount{count.warps, count.warps}; };
-  // Stores, branches and barriers are executed as they are.
+  // Stores, branches and barriers are executed unchanged.
   const WorkCount same = row.has_results ? scale(row.uniform) : none;
   sums.add(within_warps, same, one_thread_each(same));
   sums.add(within_blocks, row.has_results ? scale(row.repeated) : none, none);
@@ -117,7 +117,7 @@ void count_row(const emulator::ValueRow& row, const emulator::InstructionCounter
     in_block += of_kind;
   }
   sums.add(block, in_block.all, in_block.once);
-  // Once is once, however many blocks there are.
+  // Executed once, regardless of the number of blocks.
   const WorkCount in_grid = scale(row.grid.all);
   sums.add(grid, in_grid, in_grid.warps ? row.grid.once : none);
   sums.add(reuse, scale(row.reused), none);
@@ -134,7 +134,7 @@ void count_row(const emulator::ValueRow& row, const emulator::InstructionCounter
   const WorkCount found = parts.linear ? WorkCount{0, parts.lanes} : none;
   sums.add(linear, found, parts.linear ? WorkCount{0, parts.needed} : none);
 
-  // A scalar instruction is one thread instruction, beside the SIMT pipeline.
+  // A scalar instruction is one thread instruction, outside the SIMT pipeline.
   const WorkCount on_scalar = scale(launch.values.of_all_trips(number, launch.datapath.scalar_executions(number)));
   sums.add(scalar, on_scalar, {0, on_scalar.warps});
 }
@@ -148,7 +148,7 @@ InstructionRedundancy redundancy_of(const emulator::ValueRow& row, const emulato
   return {counters.executions, in_block.all.warps};
 }
 
-// How much of what the warps of each block compute alike the marks tell.
+// Counts the instructions that the warps of a block compute alike, and those that marks declare as such.
 void count_marks(const emulator::ValueRow& row, const emulator::InstructionCounters& counters, ir::DarsieMark mark,
                  uint64_t weight, MarkAgreement& marks) {
   const emulator::Scale scale({row.executed.warps + row.guarded_off, row.executed.lanes},
@@ -164,8 +164,9 @@ void count_marks(const emulator::ValueRow& row, const emulator::InstructionCount
   }
 }
 
-// DARSIE skips whole warps. What is left with the same scalars in all lanes goes to a scalar pipeline in DARSIE+Scalar
-// (r2d2-isca23 §5); as far as the same executions are skipped and uniform, they are taken to be the same ones.
+// DARSIE skips whole warps. In DARSIE+Scalar, remaining instructions with the same scalars in all lanes use a scalar
+// pipeline (r2d2-isca23 §5); if the same instructions are both skipped and uniform, these executions are assumed to
+// coincide.
 void count_skipped(const emulator::ValueRow& row, const emulator::InstructionCounters& counters, uint64_t skipped,
                    uint64_t weight, StudyResult& result) {
   RowSums sums(result, {counters.executions, counters.lanes}, weight);
@@ -182,7 +183,7 @@ void count_skipped(const emulator::ValueRow& row, const emulator::InstructionCou
   sums.add(Technique::darsie_scalar, {skipped + scalar, lanes_of(skipped + scalar)}, {0, scalar});
 }
 
-// Pairs of warp instructions take one turn; threads stay as they are. `factor`: from what was looked at to all.
+// A pair of warp instructions counts as one; thread counts do not change. `factor`: from the sample to all.
 void count_slices(const emulator::DatapathCounts& counts, double factor, const WorkCount& baseline,
                   StudyResult& result) {
   auto set = [&](Technique technique, uint64_t paired) {
@@ -195,10 +196,10 @@ void count_slices(const emulator::DatapathCounts& counts, double factor, const W
   result.datapath += counts;
 }
 
-// Looks on at one launch after the other.
+// Observes launches, one at a time.
 class Observers {
 public:
-  // Counts into `result`.
+  // Adds counts to `result`.
   Observers(const ir::Module& module, const StudySettings& settings, StudyResult& result)
       : module_(module), machine_(settings.machine), sample_(settings.sample), kernel_(settings.kernel),
         weights_(settings.machine), result_(result) {}
@@ -226,7 +227,8 @@ public:
     return &running_->values;
   }
 
-  // The launch is over; `counters` are of all its blocks, `skips` those of the same launch on DARSIE's machine.
+  // Evaluates a finished launch; `counters` are of all its blocks, `skips` those of the same launch on DARSIE's
+  // machine.
   void finish(const emulator::Counters& counters, const emulator::SkipCounters& skips) {
     if (!running_) return;
     const std::vector<emulator::ValueRow>& rows = running_->values.rows();
@@ -235,7 +237,7 @@ public:
       counted[function.source] = &function;
     const WorkCount before = result_.baseline;
     const uint64_t executions_before = result_.executions;
-    uint64_t kernel_instructions = 0; // machine instructions of the kernel itself in the blocks that were looked at
+    uint64_t kernel_instructions = 0; // machine instructions of the kernel itself in the sampled blocks
     result_.blocks += counters.blocks;
     result_.blocks_looked_at += running_->values.blocks_looked_at();
     result_.looked_at += running_->values.executions_looked_at();
@@ -249,7 +251,7 @@ public:
       const uint64_t weight = weights_(*row.function, row.instruction);
       count_row(row, all, *running_, number, weight, result_);
       result_.by_instruction[row.function][row.instruction] += redundancy_of(row, all);
-      // The entry's instructions come first.
+      // The instructions of the entry come first.
       if (number < running_->marks->size()) {
         kernel_instructions += row.executed.warps * weight;
         count_marks(row, all, promote((*running_->marks)[number], running_->block), weight, result_.marks);
@@ -257,7 +259,7 @@ public:
       const std::vector<uint64_t>& skipped = skips.skipped_by_instruction;
       count_skipped(row, all, number < skipped.size() ? skipped[number] : 0, weight, result_);
     }
-    // The datapath's trips stand for as many as a group has, which is too many where a loop ends within one.
+    // The datapath's sampled trips each represent a whole group, which overestimates a loop that ends within a group.
     const emulator::DatapathCounts datapath = running_->datapath.counts();
     const double to_all_blocks = ratio(result_.executions - executions_before, running_->values.executions());
     const double to_all_trips = ratio(kernel_instructions, datapath.instructions);
@@ -267,7 +269,7 @@ public:
   }
 
 private:
-  // What launches of a kernel have in common.
+  // Analyses shared by the launches of a kernel.
   struct KernelFacts {
     emulator::LinearAnalysis linear;
     emulator::RegisterNumbers register_numbers;
@@ -300,7 +302,7 @@ private:
   StudyResult& result_;
 };
 
-// The hardware form of `composite` on its machine (composite-hpca13 §3): what it executes, in `result`'s row.
+// Runs the hardware form of `composite` on its machine (composite-hpca13 §3); adds its instructions to `result`'s row.
 Status run_composite(const LaunchInput& input, const cuda::EmulatorOptions& options, const StudySettings& settings,
                      cuda::ErrorPlace& place, StudyResult& result) {
   const std::string& kernel = settings.kernel;
@@ -325,7 +327,7 @@ Status run_composite(const LaunchInput& input, const cuda::EmulatorOptions& opti
   return {};
 }
 
-// DARSIE's skip-table machine (darsie-asplos20 §4): what it skips, by launch.
+// Runs DARSIE's skip-table machine (darsie-asplos20 §4); returns its counters, by launch.
 Result<std::vector<emulator::SkipCounters>> run_darsie(const LaunchInput& input, cuda::EmulatorOptions options,
                                                        bool paper_marks, cuda::ErrorPlace& place, StudyResult& result) {
   const auto marks = paper_marks ? emulator::SkipVariant::paper_marks : emulator::SkipVariant::standard;
@@ -333,7 +335,7 @@ Result<std::vector<emulator::SkipCounters>> run_darsie(const LaunchInput& input,
   std::vector<emulator::SkipCounters> by_launch;
   Result<LaunchPass> pass = run_launches(input, *input.module, options, place, [&](const cuda::SessionRun& run) {
     emulator::SkipCounters sum = by_launch.emplace_back(run.machines.get<emulator::SkipCounters>());
-    sum.skipped_by_instruction.clear(); // of several kernels
+    sum.skipped_by_instruction.clear(); // counters of different kernels cannot be added
     result.darsie += sum;
   });
   if (!pass) return pass.error();

@@ -1,5 +1,5 @@
 // Limit studies and comparators of the papers over the launches of one file: `ptxrewrite study`. All observe the same
-// run; all count machine instructions with the same table.
+// run, and count machine instructions with the same table.
 #pragma once
 
 #include "emulator/machines/composite/composite_registers.h"
@@ -22,7 +22,7 @@ enum class Technique : uint8_t {
   warp, // darsie-asplos20 Fig. 1
   block,
   grid,
-  uniform, // Fig. 2: kinds of redundancy in the block
+  uniform, // Fig. 2: kinds of redundancy within a block
   affine,
   unstructured,
   reuse, // UV
@@ -32,10 +32,10 @@ enum class Technique : uint8_t {
   within_blocks, // TB
   linear,        // LN
   scalar,        // composite-hpca13 §4
-  sliced,        // §5, all partners found
+  sliced,        // §5, with every possible partner
   sliced_by_chance,
   composite,     // §3: only on machines of its generation
-  darsie,        // on a machine of its own
+  darsie,        // on a separate machine
   darsie_scalar, // DARSIE+Scalar
   count
 };
@@ -47,30 +47,32 @@ struct TechniqueInfo {
   std::string_view source;
 };
 const TechniqueInfo& info_of(Technique technique);
-// By name, whatever its case.
+// Finds a technique by name, ignoring case.
 std::optional<Technique> find_technique(std::string_view name);
 
-// Machine instructions.
+// Counts of machine instructions.
 struct StudyRow {
-  emulator::WorkCount left;      // executed under the technique; scalar: on the SIMT pipeline; sliced: pairs are one
-  emulator::WorkCount redundant; // of the baseline: what it finds, whether or not it has to be executed once
-  bool present = true;           // false: not asked for, or not for this machine
-  bool counts_warps = true;      // false: the technique is about thread instructions only
+  emulator::WorkCount left;      // executed under the technique; scalar: on the SIMT pipeline; sliced: a pair counts as
+                                 // one
+  emulator::WorkCount redundant; // of the baseline: all that the technique finds, including instructions that must be
+                                 // executed once
+  bool present = true;           // false if it was not requested, or does not apply to this machine
+  bool counts_warps = true;      // false: the technique applies to thread instructions only
   StudyRow& operator+=(const StudyRow& other);
 };
 
-// DARSIE's marks, promoted for the launch, beside the redundancy in the block that values show. By kind: of the sources
-// as measured; as marked. Executions by warps; machine instructions.
+// DARSIE's marks, promoted for the launch, compared with the block-level redundancy of actual values. By kind: of the
+// sources as measured; as marked. Warp executions in machine instructions.
 struct MarkAgreement {
   std::array<uint64_t, emulator::redundancy_kinds> measured{}, measured_marked{};
   std::array<uint64_t, emulator::redundancy_kinds> marked{}, marked_measured{};
   MarkAgreement& operator+=(const MarkAgreement& other);
 };
 
-// Of one static instruction, executions by warps.
+// For one static instruction, warp executions.
 struct InstructionRedundancy {
   uint64_t executions = 0;
-  uint64_t in_block = 0; // of instances in which all warps of the block take the same vectors
+  uint64_t in_block = 0; // in instances for which all warps of the block have the same vectors
   InstructionRedundancy& operator+=(const InstructionRedundancy& other) {
     executions += other.executions;
     in_block += other.in_block;
@@ -80,20 +82,21 @@ struct InstructionRedundancy {
 
 struct StudyResult {
   emulator::WorkCount baseline;
-  // By function and instruction, of launches that were observed.
+  // By function and instruction, for observed launches.
   std::map<const ir::Function*, std::map<ir::InstructionId, InstructionRedundancy>> by_instruction;
   std::array<StudyRow, technique_count> rows;
-  emulator::WorkCount multi_dimensional; // of the baseline: launches with blocks of more than one dimension
-  emulator::DatapathCounts datapath;     // of the blocks that were looked at
+  emulator::WorkCount multi_dimensional; // part of the baseline: launches with multi-dimensional blocks
+  emulator::DatapathCounts datapath;     // of the sampled blocks
   uint64_t blocks = 0, blocks_looked_at = 0;
-  uint64_t executions = 0, looked_at = 0; // of PTX instructions by warps: all, and those whose values were looked at
+  uint64_t executions = 0, looked_at = 0; // warp executions of PTX instructions: all, and those whose values were
+                                          // examined
   MarkAgreement marks;
   emulator::SkipCounters darsie;
   emulator::CompositeCounts composites;
   uint64_t forgotten_instances = 0;
-  double seconds = 0;         // of the processor, in launches under the studies and in summing up
-  double machine_seconds = 0; // in launches on machines of their own
-  double plain_seconds = 0;   // in the same launches without; 0: not measured
+  double seconds = 0;         // processor time, in launches under the studies and in evaluation
+  double machine_seconds = 0; // in launches on separate machines
+  double plain_seconds = 0;   // in the same launches without studies; 0 if not measured
 
   const StudyRow& row(Technique technique) const { return rows[static_cast<size_t>(technique)]; }
   bool is_multi_dimensional() const { return multi_dimensional.warps * 2 > baseline.warps; }
@@ -102,22 +105,22 @@ struct StudyResult {
 
 struct StudyRun {
   StudyResult result;
-  std::optional<emulator::Failure> failure; // of the run under the studies: it is not over
+  std::optional<emulator::Failure> failure; // of the run under the studies, which did not finish
 };
 
 struct StudySettings {
   const ir::Machine& machine;
-  // Values of one block of so many are looked at, in launches that have enough blocks; what instructions all blocks
-  // execute is counted. 1: all values. None: of as many blocks and trips of loops as emulator::adaptive_sample says.
+  // In launches with enough blocks, the values of one block in `sample` are examined; instruction counts include all
+  // blocks. 1: all values. Empty: the number of blocks and loop trips is chosen by emulator::adaptive_sample.
   std::optional<uint64_t> sample = 1;
-  bool measure_cost = false;   // run everything once more without studies
-  std::vector<Technique> only; // those that run on machines of their own run only if among these; empty: all
-  bool paper_marks = false;    // DARSIE's machine goes by the marks of the paper's own rules
-  std::string kernel = {};     // only its launches are counted; empty: all
+  bool measure_cost = false;   // run everything a second time without studies
+  std::vector<Technique> only; // techniques on separate machines run only if listed here; empty: all
+  bool paper_marks = false;    // DARSIE's machine uses marks by the paper's own rules
+  std::string kernel = {};     // count only launches of this kernel; empty: all
   bool wants(Technique technique) const;
 };
 
-// Errors: as run_plan; a fault of a kernel is none.
+// Fails like run_plan; a fault of a kernel is not an error.
 Result<StudyRun> study(const LaunchInput& input, const StudySettings& settings, cuda::ErrorPlace& place);
 
 } // namespace ptxrewrite::evaluate

@@ -30,7 +30,7 @@ template <double (*figure)(const emulator::DatapathCounts&)> std::optional<doubl
   });
 }
 
-// Of files whose blocks are `blocks`.
+// Selects files by the dimensions of their blocks.
 enum class Blocks : uint8_t { any, one_dimension, more };
 std::optional<bool> multi_dimensional(Blocks blocks) {
   if (blocks == Blocks::any) return std::nullopt;
@@ -52,7 +52,7 @@ template <Technique technique> std::optional<double> fewer_threads(const Files& 
   return average<technique, Blocks::any, &Average::saved_threads>(files);
 }
 
-// What DARSIE skips of a benchmark that the paper has a figure for.
+// The fraction that DARSIE skips in a benchmark for which the paper has a figure.
 std::optional<double> skipped_in(const Files& files, std::string_view sample) {
   for (const StudiedFile& file : files)
     if (std::filesystem::path(file.file).stem() == sample && file.result.row(Technique::darsie).present)

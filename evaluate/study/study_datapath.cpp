@@ -16,7 +16,7 @@ using emulator::DatapathCounts;
 using json = nlohmann::ordered_json;
 
 // Energy of one access by a whole warp, in pJ (composite-hpca13 Table 4): eight accesses of 128 bits to the main file,
-// or of 64 bits to one slice of it; one to the scalar file.
+// or of 64 bits to one slice; one access to the scalar file.
 constexpr double main_picojoules = 8 * 28, slice_picojoules = 8 * 14, scalar_picojoules = 1.4;
 
 double picojoules(const emulator::RegisterAccesses& accesses) {
@@ -28,7 +28,7 @@ double share(uint64_t part, uint64_t whole) {
   return whole ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-// One access by a whole warp to the composite register file: one of 32 bits in each lane.
+// One access by a whole warp to the composite register file: 32 bits in each lane.
 constexpr double composite_read_picojoules = 32 * 0.71, composite_write_picojoules = 32 * 0.74;
 
 double composite_picojoules_saved(const emulator::CompositeCounts& composites) {

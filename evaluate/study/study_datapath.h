@@ -1,4 +1,4 @@
-// The part of a study's report that is about composite-hpca13: register files, their energy, 16-bit values.
+// The section of a study's report on composite-hpca13: register files, their energy, 16-bit values.
 #pragma once
 
 #include "emulator/machines/composite/composite_registers.h"
@@ -10,12 +10,12 @@
 
 namespace ptxrewrite::evaluate {
 
-double redundant_share(const emulator::DatapathCounts& counts); // of instructions: the same result in all lanes
+double redundant_share(const emulator::DatapathCounts& counts); // of instructions: with the same result in all lanes
 double stall_share(const emulator::DatapathCounts& counts);     // of instructions: 16-bit ones with wider results
-// By both units, of the energy of the register file without.
+// Saved by both units, relative to the energy of the register file without them.
 double register_energy_saved(const emulator::DatapathCounts& counts);
 
-// `composites`: of the hardware form, all zero where it did not run.
+// `composites`: of the hardware form, all zero if it did not run.
 std::string datapath_text(const emulator::DatapathCounts& counts, const emulator::CompositeCounts& composites);
 nlohmann::ordered_json datapath_json(const emulator::DatapathCounts& counts,
                                      const emulator::CompositeCounts& composites);

@@ -1,4 +1,4 @@
-// The launches of a plan, one pass for each machine that a study runs them on, and what they cost.
+// Runs the launches of a plan, one pass for each machine that a study uses, and measures the cost.
 #pragma once
 
 #include "evaluate/launches/launch_input.h"
@@ -9,12 +9,13 @@
 namespace ptxrewrite::evaluate {
 
 struct LaunchPass {
-  double seconds = 0;                       // of the processor, in launches
-  std::optional<emulator::Failure> failure; // the rest did not run
+  double seconds = 0;                       // processor time in launches
+  std::optional<emulator::Failure> failure; // the remaining launches were not run
 };
 
-// All launches of the plan with the kernels of `module` (its own, or what was made of it), by their names. `finished`
-// is called after each, and is part of its cost. With `variants`, the entries that they choose. Errors: as run_plan.
+// Runs all launches of the plan with the kernels of `module` (its own, or a rewritten one), by name. `finished` is
+// called after each, and counts as part of its cost. With `variants`, runs the entries that these choose. Fails like
+// run_plan.
 Result<LaunchPass> run_launches(const LaunchInput& input, const ir::Module& module,
                                 const cuda::EmulatorOptions& options, cuda::ErrorPlace& place,
                                 const std::function<void(const cuda::SessionRun&)>& finished,

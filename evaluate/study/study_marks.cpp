@@ -29,7 +29,7 @@ json rounded(std::optional<double> share) {
   return share ? json(std::round(*share * 1e6) / 1e6) : json(nullptr);
 }
 
-// One kind, or all.
+// One kind of redundancy, or all.
 struct Row {
   std::string name;
   uint64_t measured, marked;

@@ -10,8 +10,8 @@
 
 namespace ptxrewrite::evaluate {
 
-// Of what values show to be redundant, how much is marked; by the kind of its sources. Of what is marked, how much is
-// redundant; by the kind of the mark. Nothing where there is nothing of it.
+// Recall: the marked fraction of the instructions whose values are redundant, by the kind of their sources. Precision:
+// the redundant fraction of the marked instructions, by the kind of the mark. Empty if there are no such instructions.
 std::optional<double> mark_recall(const MarkAgreement& marks, emulator::RedundancyKind kind);
 std::optional<double> mark_precision(const MarkAgreement& marks, emulator::RedundancyKind kind);
 std::optional<double> mark_recall(const MarkAgreement& marks);

@@ -1,4 +1,4 @@
-// Studies as text and as JSON: a table per file, averages over files, the papers' averages beside them.
+// Studies as text and as JSON: a table per file, averages over files, compared with the papers' averages.
 #pragma once
 
 #include "evaluate/study/study_averages.h"
@@ -11,8 +11,8 @@
 namespace ptxrewrite::evaluate {
 
 struct StudyReportOptions {
-  std::vector<Technique> only; // in the order of the table; empty: all
-  std::string paper;           // whose averages to show; empty: none
+  std::vector<Technique> only; // in table order; empty: all
+  std::string paper;           // the paper whose averages to show; empty: none
   bool cost = false;
 };
 
@@ -20,14 +20,14 @@ std::string study_text(const StudiedFile& file, const ir::Machine& machine, cons
 nlohmann::ordered_json study_json(const StudiedFile& file, const ir::Machine& machine,
                                   const StudyReportOptions& options);
 
-// Averages over all files, and over those whose blocks have one dimension, and more.
+// Averages over all files, and over those with one-dimensional and with multi-dimensional blocks.
 std::string averages_text(const std::vector<StudiedFile>& files, const StudyReportOptions& options);
 nlohmann::ordered_json averages_json(const std::vector<StudiedFile>& files, const StudyReportOptions& options);
 
-// What the tables leave out, for below the last one.
+// Notes below the last table.
 std::string study_notes();
 
-// The papers that have figures here: "darsie", "r2d2", "composite".
+// The papers with figures here: "darsie", "r2d2", "composite".
 const std::vector<std::string>& papers_of_study();
 
 } // namespace ptxrewrite::evaluate
