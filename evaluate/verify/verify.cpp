@@ -13,17 +13,17 @@ namespace ptxrewrite::evaluate {
 
 namespace {
 
-// Derived shapes may send a kernel into an endless loop that its own shapes never show.
+// Additional fuel: derived shapes may send a kernel into an endless loop that does not occur in its own shapes.
 constexpr uint64_t spare_fuel = 10'000'000;
 
-// What persistent variants run with, one after the other: few rounds, rounds that end unevenly, one block that does it
-// all. Everything else runs once.
+// Numbers of resident blocks for persistent variants, each in a separate run: few rounds, uneven last rounds, and one
+// block that does everything. Other kernels run only once.
 constexpr std::array<uint64_t, 3> resident_blocks = {8, 3, 1};
 
-// In which warps take turns, to find out whether results depend on it.
+// Number of random warp orders, to find out whether results depend on the order.
 constexpr uint64_t random_orders = 4;
 
-// Of DAC's machine, so that batches have more than one block.
+// For DAC's machine, so that batches have more than one block.
 constexpr uint32_t few_multiprocessors = 2;
 
 uint64_t instructions_of(const cuda::SessionResult& result) {
@@ -66,7 +66,7 @@ bool is_annotated(const ir::Module& module) {
   return std::ranges::any_of(module.functions, [](const auto& function) { return ir::has_regless_marks(*function); });
 }
 
-// The first kernel that ran and that RegLess's machine cannot take; "" if it takes all.
+// Returns the first executed kernel that RegLess's machine cannot run; "" if it can run all.
 std::string unannotated_kernel(const ir::Module& module, const cuda::SessionResult& result) {
   for (const cuda::SessionRun& run : result.runs)
     if (!ir::has_regless_marks(module, run.entry)) return run.entry;
@@ -131,7 +131,7 @@ emulator::MachineData Verifier::machine_settings(const RunMode& mode) const {
 Result<cuda::SessionResult> Verifier::run(const launch::LaunchPlan& plan, const ir::Module& module,
                                           const launch::Variants& variants, const RunMode& mode,
                                           cuda::ErrorPlace& place) {
-  // A device of its own for each run: what one run leaves behind must not reach the next.
+  // A new device for each run, so that its state cannot affect the next run.
   std::unique_ptr<cuda::Device> emulator;
   if (!settings_.gpu)
     emulator = cuda::make_emulator_device({.check = true,
@@ -151,7 +151,7 @@ Result<cuda::SessionResult> Verifier::run(const launch::LaunchPlan& plan, const 
 
 Status Verifier::run_original(cuda::ErrorPlace& place) {
   place = cuda::ErrorPlace::launch_file;
-  constexpr unsigned copies = 3; // the contents, the device's memory, outputs
+  constexpr unsigned copies = 3; // initial contents, device memory, outputs
   if (Status status = cuda::check_memory(input_.plan, copies); !status) return status;
   if (Status status = make_contents(); !status) return status;
   Result<launch::Variants> variants =
@@ -161,7 +161,7 @@ Status Verifier::run_original(cuda::ErrorPlace& place) {
   uint64_t fuel = cuda::emulator_limits().fuel;
   for (launch::LaunchShape& shape : launch::shapes(input_.plan)) {
     if (shape.derived && !settings_.derived_shapes) continue;
-    // A fault would end the GPU's context: it sees what the emulator found clean.
+    // A fault would destroy the GPU's context: it only gets shapes that run cleanly on the emulator.
     if (settings_.gpu && std::ranges::find(settings_.gpu_shapes, shape.name) == settings_.gpu_shapes.end()) continue;
     launch::LaunchPlan plan = launch::with_shape(input_.plan, shape);
     Result<cuda::SessionResult> result = run(plan, *input_.module, own_variants_, {fuel, resident_blocks[0]}, place);
@@ -210,7 +210,7 @@ void Verifier::compare_all(CaseResult& result) {
 CaseResult Verifier::verify(const VerifyCase& what) {
   CaseResult result;
   result.what = what;
-  // What is verified is what a file would hold: text that is read back.
+  // Verifies the printed text, parsed again, as it would be in a file.
   Result<Rewritten> rewritten = rewrite(*input_.module, what.passes, what.form, settings_.run);
   if (!rewritten || !rewritten->module) {
     result.verdict = rewritten ? Verdict::unchanged : Verdict::differs;
@@ -274,7 +274,7 @@ ShapeDifference Verifier::difference_of(const Truth& truth, const cuda::SessionR
   return difference;
 }
 
-// Derived shapes may have blocks that write the same place; which block is last is no property of the kernel then.
+// In derived shapes, blocks may write the same location; which block is last is then not determined by the kernel.
 bool Verifier::order_matters(Truth& truth) {
   if (truth.order_matters) return *truth.order_matters;
   cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
@@ -285,7 +285,7 @@ bool Verifier::order_matters(Truth& truth) {
   return *truth.order_matters;
 }
 
-// Warps of a block take turns in some random orders, blocks come one after the other.
+// Warps of a block run in random orders, blocks one after the other.
 bool Verifier::warp_order_matters(Truth& truth) {
   if (truth.warp_order_matters) return *truth.warp_order_matters;
   cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
@@ -304,7 +304,7 @@ static bool runs_in_clusters(const launch::LaunchPlan& plan) {
       plan.launches, [](const launch::Launch& launch) { return launch.cluster && launch.cluster->count() > 1; });
 }
 
-// False: the module does not run on the device; there is no use in trying other shapes.
+// Returns false if the module does not run on the device, so that other shapes need not be tried.
 bool Verifier::compare_shape(Truth& truth, const ir::Module& module, const launch::Variants& variants,
                              CaseResult& result) {
   const bool is_affine = !settings_.gpu && has_affine_streams(module);
@@ -313,7 +313,7 @@ bool Verifier::compare_shape(Truth& truth, const ir::Module& module, const launc
     cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
     Result<cuda::SessionResult> rewritten = run(truth.plan, module, variants, {truth.fuel, resident}, place);
     if (!rewritten) {
-      // Units that are proposed are not emulated all at once; what a GPU runs is.
+      // Not every proposed unit is emulated; a form for GPUs must run.
       const bool may_refuse = result.what.form == transforms::OutputForm::hardware;
       result.verdict = may_refuse ? Verdict::not_run : Verdict::differs;
       result.reason = rewritten.error().message;
@@ -354,9 +354,9 @@ bool Verifier::compare_shape(Truth& truth, const ir::Module& module, const launc
   return true;
 }
 
-// In a derived shape threads may write what others read. What they find then depends on the order of blocks and warps,
-// which is another one on DAC's machine, and so may what the shape leaves. The addresses and predicates that leave the
-// queues do not, as long as what was found does not decide where threads go.
+// In a derived shape, threads may write data that others read. The values read then depend on the order of blocks and
+// warps, which differs on DAC's machine, and so may the results. The addresses and predicates from the queues do not,
+// as long as control flow does not depend on these values.
 void Verifier::compare_queues(Truth& truth, const ir::Module& module, const launch::Variants& variants,
                               CaseResult& result) {
   for (const uint32_t entries : {0u, 1u}) {
@@ -374,7 +374,7 @@ void Verifier::compare_queues(Truth& truth, const ir::Module& module, const laun
     difference.shape += ", queues";
     const bool may_differ = !difference.failure && (warp_order_matters(truth) || order_matters(truth));
     if (may_differ || (!difference.failure && difference.buffers.empty())) continue;
-    // What is found may even decide who stores: then what the shape leaves has to be as it was.
+    // The values read may even decide which threads store: then the results must be unchanged.
     mode.ignores_queues = true;
     Result<cuda::SessionResult> unchecked = run(truth.plan, module, variants, mode, place);
     if (unchecked && !failure_of(*unchecked) && compare_buffers(truth, *unchecked).empty()) continue;
@@ -383,7 +383,7 @@ void Verifier::compare_queues(Truth& truth, const ir::Module& module, const laun
   ++result.ordered_shapes;
 }
 
-// DAC's streams with one entry in each queue, where everybody waits for everybody as often as possible.
+// Runs DAC's streams with one entry in each queue, so that the streams wait for each other as often as possible.
 void Verifier::compare_short_queues(Truth& truth, const ir::Module& module, const launch::Variants& variants,
                                     CaseResult& result) {
   cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
@@ -404,21 +404,21 @@ void Verifier::compare_short_queues(Truth& truth, const ir::Module& module, cons
     result.differences.push_back(std::move(difference));
 }
 
-// Asynchronous copies may take place at any time until they are waited for: after the run with all of them at once, one
-// with all of them late.
+// Asynchronous copies may take place at any time before they are waited for: after the run with immediate copies, one
+// run with all copies delayed.
 void Verifier::compare_late_copies(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
                                    CaseResult& result) {
   cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
   const RunMode mode{truth.fuel, resident_blocks[0], false, {}, true};
   Result<cuda::SessionResult> late = run(truth.plan, module, variants, mode, place);
-  if (!late) return; // as it was with copies at once
+  if (!late) return; // the run with immediate copies has already reported the error
   ShapeDifference difference = difference_of(truth, *late, resident_blocks[0]);
   if (!difference.failure && difference.findings.empty() && difference.buffers.empty()) return;
   difference.shape += ", asynchronous copies late";
   result.differences.push_back(std::move(difference));
 }
 
-// With skipping, each skipped instruction compared with what it would have computed.
+// Runs with skipping, and compares each skipped instruction with the value that it would have computed.
 void Verifier::compare_skipping(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
                                 CaseResult& result) {
   bool is_ordered = false;
@@ -441,7 +441,7 @@ void Verifier::compare_skipping(const Truth& truth, const ir::Module& module, co
     difference.shape += ", skipping (" + std::string(spelling(variant)) + ")";
     if (!difference.failure && difference.findings.empty() && difference.buffers.empty()) continue;
     if (!difference.failure && difference.findings.empty()) {
-      mode.skipping->check = mode.skipping->share = false; // the machine's order of warps, and nothing skipped
+      mode.skipping->check = mode.skipping->share = false; // the machine's order of warps, without skipping
       Result<cuda::SessionResult> in_order = run(truth.plan, module, variants, mode, place);
       if (in_order && !in_order->failed_launch && have_same_outputs(truth.plan, *in_order, *skipping)) {
         is_ordered = true;
@@ -453,7 +453,7 @@ void Verifier::compare_skipping(const Truth& truth, const ir::Module& module, co
   result.ordered_shapes += is_ordered;
 }
 
-// All values in staged entries, with as many of them as the paper has, and with as few as can be.
+// Runs with all values in staged entries, with the paper's number of entries, and with the minimum.
 void Verifier::compare_staging(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
                                CaseResult& result) {
   const emulator::StagingSettings usual;
@@ -476,7 +476,7 @@ void Verifier::compare_staging(const Truth& truth, const ir::Module& module, con
     difference.shape += ", " + std::to_string(entries) + " staged entries";
     if (!difference.failure && difference.findings.empty()) {
       if (difference.buffers.empty()) continue;
-      mode.staging->stage = false; // the machine's order of warps, and registers as ever
+      mode.staging->stage = false; // the machine's order of warps, with ordinary registers
       Result<cuda::SessionResult> in_order = run(truth.plan, module, variants, mode, place);
       if (in_order && !in_order->failed_launch && have_same_outputs(truth.plan, *in_order, *staged)) {
         is_ordered = true;

@@ -1,4 +1,4 @@
-// Original against rewritten: one file's verification, apart from how it is shown.
+// Compares original and rewritten kernels of one file; the reports are separate.
 #pragma once
 
 #include "cuda/compare.h"
@@ -19,79 +19,79 @@
 
 namespace ptxrewrite::evaluate {
 
-// One way to rewrite.
+// One rewriting to verify.
 struct VerifyCase {
-  std::string passes; // a pipeline; "": into SSA form and out of it
+  std::string passes; // a pipeline; "": convert to SSA form and back
   transforms::OutputForm form = transforms::OutputForm::legal;
 };
 
 enum class Verdict : uint8_t {
   identical,
-  unchanged, // the passes did nothing, so nothing ran
-  not_run,   // the device does not know the rewritten form
+  unchanged, // the passes changed nothing, so nothing was run
+  not_run,   // the device does not support the rewritten form
   differs,
 };
 
 struct ShapeDifference {
   std::string shape;
-  std::vector<cuda::BufferComparison> buffers; // those that differ
-  std::optional<emulator::Failure> failure;    // the rewritten kernel's own
-  std::vector<emulator::Finding> findings;     // of check mode, where the original has none
+  std::vector<cuda::BufferComparison> buffers; // the differing ones
+  std::optional<emulator::Failure> failure;    // of the rewritten kernel
+  std::vector<emulator::Finding> findings;     // of check mode, if the original has none
 };
 
 struct CaseResult {
   VerifyCase what;
   Verdict verdict = Verdict::identical;
-  std::string reason;               // not_run; differs: when there is no rewritten module that could run
-  size_t shapes = 0;                // that ran
-  size_t launches = 0;              // in all shapes
-  size_t fallbacks = 0;             // of them: a variant was there, and the original ran
-  std::vector<std::string> reasons; // why, each once
-  // A module with DARSIE's marks runs on its machine, too, in all variants: warp instructions in all shapes, and shapes
-  // whose result depends on the order of warps, which is another one there.
+  std::string reason;               // if not_run; if differs: why no rewritten module could run
+  size_t shapes = 0;                // number of shapes that ran
+  size_t launches = 0;              // over all shapes
+  size_t fallbacks = 0;             // launches that ran the original although there was a variant
+  std::vector<std::string> reasons; // reasons for fallbacks, without duplicates
+  // A module with DARSIE's marks also runs on its machine, in all variants: warp instructions over all shapes, and the
+  // number of shapes whose result depends on the order of warps, which differs there.
   uint64_t executed = 0, skipped = 0;
   size_t ordered_shapes = 0;
-  // A module with RegLess's annotations runs on its machine, too: entries of the smallest unit that it ran on.
+  // A module with RegLess's annotations also runs on its machine: entries of the smallest unit used.
   uint32_t least_entries = 0;
-  uint64_t regions = 0;            // that ran there
-  emulator::AffineCounters affine; // of DAC's machine, in all shapes
+  uint64_t regions = 0;            // executed on that machine
+  emulator::AffineCounters affine; // of DAC's machine, over all shapes
   std::vector<ShapeDifference> differences;
-  std::shared_ptr<ir::Module> module; // what failures point into; nullptr where nothing ran
+  std::shared_ptr<ir::Module> module; // for the ranges of failures; nullptr if nothing was run
 };
 
 struct SkippedShape {
   std::string shape;
-  std::string reason; // why the original does not run clean with it
+  std::string reason; // why the original does not run cleanly in this shape
 };
 
 struct VerifySettings {
-  transforms::RunOptions run; // form is the case's
+  transforms::RunOptions run; // `form` is taken from the case
   unsigned host_threads = 0;
   const ir::Machine* machine = nullptr; // EmulatorOptions::machine
   bool derived_shapes = true;
   size_t most_differences = 10;
-  // Runs on this GPU, in these shapes; nullptr: on the emulator.
+  // The GPU to run on, and the shapes to run there; nullptr: the emulator.
   cuda::Device* gpu = nullptr;
   std::vector<std::string> gpu_shapes;
 };
 
-// Runs the original in all shapes, once; then any number of cases.
+// Runs the original in all shapes once, and then verifies any number of cases.
 class Verifier {
 public:
   Verifier(const LaunchInput& input, VerifySettings settings);
 
-  // Errors: the original cannot be run (`place` says what the error's range points into).
+  // Fails if the original cannot be run (`place` tells which text the error's range refers to).
   Status run_original(cuda::ErrorPlace& place);
-  // A fault of the original as the launch file gives it; nothing can be compared then.
+  // A fault of the original in the launch file's own shape; nothing can be compared then.
   const std::optional<emulator::Failure>& original_failure() const { return original_failure_; }
   const std::vector<SkippedShape>& skipped() const { return skipped_; }
-  // Findings of check mode in the original as given.
+  // Findings of check mode in the original, in its own shape.
   size_t original_findings() const { return original_findings_; }
-  // Shapes with which the original runs clean.
+  // Shapes in which the original runs cleanly.
   std::vector<std::string> clean_shapes() const;
 
   CaseResult verify(const VerifyCase& what);
-  // What the original left here against what it left there: emulator and GPU. Both have run it.
+  // Compares the original's results on two devices, emulator and GPU. Both verifiers must have run it.
   CaseResult compare_original(const Verifier& other) const;
 
 private:
@@ -101,13 +101,13 @@ private:
     cuda::SessionResult result;
     bool clean = true;
     uint64_t fuel = 0;                      // for the rewritten kernels
-    std::optional<bool> order_matters;      // of blocks; once it is known
+    std::optional<bool> order_matters;      // of blocks; empty until determined
     std::optional<bool> warp_order_matters; // likewise
   };
-  // How the emulator runs; a GPU does as it does.
+  // Modes of the emulator; a GPU ignores them.
   struct RunMode {
     uint64_t fuel = 0;
-    uint64_t resident_blocks = 0; // of persistent variants
+    uint64_t resident_blocks = 0; // for persistent variants
     bool reversed = false;
     std::optional<emulator::SkipSettings> skipping = {};
     bool late_copies = false; // LaunchRequest::late_copies
@@ -140,13 +140,13 @@ private:
 
   const LaunchInput& input_;
   VerifySettings settings_;
-  launch::Variants own_variants_; // that the input has already
+  launch::Variants own_variants_; // the input's existing variants
   std::vector<std::vector<std::byte>> contents_;
   std::vector<Truth> truths_;
   std::vector<SkippedShape> skipped_;
   std::optional<emulator::Failure> original_failure_;
   size_t original_findings_ = 0;
-  std::map<std::string, CaseResult> known_; // by the rewritten text: forms of a pass are often the same
+  std::map<std::string, CaseResult> known_; // by rewritten text, because different forms of a pass are often identical
 };
 
 } // namespace ptxrewrite::evaluate

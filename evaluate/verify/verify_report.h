@@ -1,4 +1,4 @@
-// Verifications as JSON, and their verdicts in words.
+// Verifications as JSON, and names of their verdicts.
 #pragma once
 
 #include "evaluate/verify/verify.h"
