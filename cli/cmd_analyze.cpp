@@ -1,4 +1,4 @@
-// `ptxrewrite analyze`: what is known about each kernel: classes and linear forms of its values, its control flow.
+// `ptxrewrite analyze`: shows the analyses of each kernel: classes and linear forms of its values, its control flow.
 #include "cli/command.h"
 #include "evaluate/common/module_input.h"
 #include "evaluate/diff/flow_graph.h"
@@ -23,7 +23,7 @@ struct AnalyzeOptions {
   bool control_flow = false;
 };
 
-// What is printed for one function; `document` takes it when JSON is wanted.
+// Prints one function to `out`, or to `document` for JSON.
 void analyze(const AnalyzeOptions& options, ir::Function& function, const Session& session, std::string& out,
              nlohmann::ordered_json& document) {
   if (Status status = ir::construct_ssa(function); !status) {
@@ -35,7 +35,7 @@ void analyze(const AnalyzeOptions& options, ir::Function& function, const Sessio
     return;
   }
   if (options.json) {
-    // Not thrown: a report that is no JSON is kept as text.
+    // Parsed without exceptions: a report that is not valid JSON is kept as text.
     std::string report = ir::analyze_report_json(function);
     nlohmann::ordered_json parsed = nlohmann::ordered_json::parse(report, nullptr, false);
     document.push_back(parsed.is_discarded() ? nlohmann::ordered_json(report) : std::move(parsed));
@@ -46,7 +46,7 @@ void analyze(const AnalyzeOptions& options, ir::Function& function, const Sessio
   if (!out.empty() && out.back() != '\n') out += '\n';
 }
 
-// The places of a linear form, below listings that show some.
+// Explains the components of a linear form, below listings that show some.
 constexpr const char* legend =
     "{constant, tid.x, tid.y, tid.z, ctaid.x, ctaid.y, ctaid.z}: what one more of each adds to the value; P0: the "
     "kernel's first parameter\n";

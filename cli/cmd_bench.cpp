@@ -1,4 +1,4 @@
-// `ptxrewrite bench`: how long original and rewritten kernels take on a GPU.
+// `ptxrewrite bench`: times original and rewritten kernels on a GPU.
 #include "cli/cmd_calibrate.h"
 #include "cli/cmd_passes.h"
 #include "cli/command.h"
@@ -37,12 +37,12 @@ struct BenchOptions {
   unsigned warm_up = 3;
   bool autotune = false;
   std::string output = "autotune.json";
-  std::string tuned; // folder; "": none is written
+  std::string tuned; // folder; "" if none is written
   bool explain = false;
   bool json = false;
 };
 
-// What is timed against the originals; "" alone: the file's own variants.
+// The pipelines to time against the originals; a single "" stands for the file's own variants.
 std::vector<std::string> pipelines_of(const BenchOptions& options) {
   std::vector<std::string> pipelines;
   const bool all = options.pipeline.passes == "all" || (options.autotune && !options.pipeline.passes_given);
@@ -80,7 +80,7 @@ std::string candidate_trouble(const BenchCandidate& candidate) {
   return text;
 }
 
-// One file's tables, and what they hold gathered over all files.
+// The tables of one file; collects speed-ups for those over all files.
 class BenchReport {
 public:
   BenchReport(const std::string& file, const LaunchInput& input, const Bench& bench)
@@ -222,7 +222,7 @@ private:
   const Bench& bench_;
 };
 
-// Everything that is printed or written in the end.
+// Output that is printed or written at the end.
 struct Gathered {
   json files = json::array();
   json choices = json::array();
@@ -231,7 +231,7 @@ struct Gathered {
   std::set<std::string> tuned_files;
 };
 
-// DIR/NAME.ptx with its side file, NAME being the launch file's.
+// Writes DIR/NAME.ptx with its side file; NAME is that of the launch file.
 int write_tuned(const BenchOptions& options, const std::string& path, const LaunchInput& input, const Bench& bench,
                 Gathered& gathered) {
   std::vector<TunedChoice> choices;
@@ -242,7 +242,7 @@ int write_tuned(const BenchOptions& options, const std::string& path, const Laun
   Result<TunedModule> tuned = gathered.tuned_files.insert(output).second
                                   ? tuned_module(input, bench, choices)
                                   : Result<TunedModule>(Error{"another launch file of this name has it", {}});
-  std::error_code ignored; // writing says what is wrong
+  std::error_code ignored; // writing reports the error
   std::filesystem::create_directories(options.tuned, ignored);
   Status status = tuned ? write_file(output, tuned->text) : Status(tuned.error());
   if (status) status = write_file(launch::side_file_path(output), launch::write_side_file(tuned->side_file));
@@ -344,7 +344,7 @@ int finish(const BenchOptions& options, const cuda::DeviceInfo& device, const Ga
   return exit_ok;
 }
 
-// What does not fit together; "" if all does.
+// Describes a contradiction between the options; "" if there is none.
 std::string contradiction(const BenchOptions& options) {
   if (std::string wrong = contradiction(options.calibrate); !wrong.empty()) return wrong;
   if (!options.calibrate.output.empty() && (options.autotune || options.pipeline.passes_given))
@@ -358,7 +358,7 @@ std::string contradiction(const BenchOptions& options) {
 
 int run_bench(BenchOptions& options, const Session& session) {
   if (std::string wrong = contradiction(options); !wrong.empty()) return usage_error("bench", wrong);
-  if (options.input.direct.any()) options.input.kernels = options.pipeline.kernels; // a PTX file may have several
+  if (options.input.direct.any()) options.input.kernels = options.pipeline.kernels; // PTX may have several kernels
   if (!options.calibrate.output.empty())
     return run_calibration(options.calibrate, options.files, options.input, options.rounds, options.json, session);
   if (options.pipeline.passes == "all" || (options.autotune && !options.pipeline.passes_given)) {

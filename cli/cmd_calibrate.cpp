@@ -18,9 +18,9 @@
 namespace ptxrewrite::cli {
 namespace {
 
-constexpr uint32_t first_tensor_cores = 80; // with the shapes that the probes multiply
+constexpr uint32_t first_tensor_cores = 80; // with the shapes that the probes use
 
-// The machine of the table that a GPU's name holds the name of, else the nearest of its compute capability.
+// The machine in the table whose name is contained in the GPU's name; otherwise the closest by compute capability.
 const ir::Machine& machine_like(const GpuFacts& facts) {
   std::string name;
   for (unsigned char c : facts.name)
@@ -31,7 +31,7 @@ const ir::Machine& machine_like(const GpuFacts& facts) {
   return ir::machine_for(facts.compute_capability);
 }
 
-// Everything that a calibration goes through, in this order.
+// The steps of a calibration, in order.
 class Job {
 public:
   Job(const CalibrateOptions& options, unsigned rounds, const Session& session)
@@ -139,7 +139,7 @@ private:
                       .tensor_cores = machine.compute_capability >= first_tensor_cores});
     facts_.name = machine.name;
     if (const int code = run_probes(); code != exit_ok) return code;
-    // A set of the machine's own, if its file has one.
+    // Uses the machine's own set of coefficients if its file has one.
     const auto set = std::ranges::find(ir::energy_sets(), machine.name, &ir::EnergySet::name);
     stopwatch_ = model_stopwatch(*runs_, machine, options_.noise, set == ir::energy_sets().end() ? nullptr : &*set);
     Result<GpuFacts> facts = stopwatch_->facts();

@@ -1,4 +1,4 @@
-// `ptxrewrite diff`: shows what passes do to a file, or how two files differ.
+// `ptxrewrite diff`: shows the changes that passes make to a file, or the differences of two files.
 #include "cli/command.h"
 #include "cli/machine_choice.h"
 #include "cli/pipeline_options.h"
@@ -37,7 +37,7 @@ std::string describe(const PipelineOptions& options, const transforms::Pipeline&
          (options.form == "legal" ? "" : " (" + options.form + " form)");
 }
 
-// The difference itself, unless something else is asked for, then `summary`.
+// The difference, unless other output is requested, followed by `summary`.
 std::string report_text(const DiffOptions& options, const DifferenceReport& report, const std::string& summary,
                         const Palette& palette) {
   std::string out;
@@ -70,7 +70,7 @@ int print_report(const DiffOptions& options, const DifferenceReport& report, con
   return write_report(report_text(options, report, summary_text(report, palette), palette));
 }
 
-// With --machine: both sides as the model lowers them.
+// With --machine: compares both sides as the model lowers them.
 int print_machine_report(const DiffOptions& options, const ir::Module& left, const ir::Module& right,
                          DifferenceReport names, const Session& session) {
   int code = exit_ok;
@@ -87,7 +87,7 @@ int print_machine_report(const DiffOptions& options, const ir::Module& left, con
   return write_report(report_text(options, report, machine_summary_text(pairs, palette), palette));
 }
 
-// What is wrong with the options alone; empty if nothing is.
+// Describes an error in the options; empty if there is none.
 std::string objection(const DiffOptions& options) {
   const bool has_pipeline = options.pipeline.passes_given || options.pipeline.optimise;
   if (options.files.empty() || options.files.size() > 2) return "give one file and passes, or two files";
@@ -126,7 +126,7 @@ int diff_passes(const DiffOptions& options, ir::Module& module, const transforms
   report.left_name = module.source.name();
   report.right_name = describe(options.pipeline, pipeline, module.source.name());
   if (!options.machine) return print_report(options, report, session);
-  // Both sides as text has them: what a pass made has a place in a line, too.
+  // Both sides are parsed from text, so that instructions made by a pass have source lines, too.
   const std::unique_ptr<ir::Module> left = read_module_text(source, session);
   const std::unique_ptr<ir::Module> right = read_module_text(SourceFile(report.right_name, ir::print(module)), session);
   if (!left || !right) return exit_diagnostics;

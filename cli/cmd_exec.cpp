@@ -1,4 +1,4 @@
-// `ptxrewrite exec`: runs a CUDA program as it is, its kernels on the emulator or, rewritten, on a GPU.
+// `ptxrewrite exec`: runs an unmodified CUDA program with its kernels on the emulator or, rewritten, on a GPU.
 #include "cli/command.h"
 #include "cli/device_options.h"
 #include "cli/pipeline_options.h"
@@ -46,10 +46,11 @@ struct ExecOptions {
 
 constexpr const char* main_library = "libptxrewrite_cuda.so";
 constexpr const char* driver_library = "libcuda.so.1";
-// Python finds it by its place in a package: the one that is loaded already comes before.
+// Python finds this library by its position in a package, so ours must already be loaded.
 constexpr const char* preloaded_library = "libnvJitLink.so.13";
 
-// Beside this program: in a build folder, or where both are installed. `name`: of the folder; `library`: that it has.
+// The folder of a library relative to this program: in a build folder, or as installed. `name`: of the folder;
+// `library`: a library that it must contain.
 Result<std::string> library_folder(const char* built, const char* installed, const char* library) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -80,7 +81,7 @@ void set_variables(const std::vector<std::string>& assignments) {
 void set_environment(const cuda::Settings& settings, const std::string& folder) {
   set_variables(cuda::environment_of(settings));
   prepend("LD_LIBRARY_PATH", folder);
-  // The dynamic linker splits its list at blanks and colons.
+  // The dynamic linker splits LD_PRELOAD at blanks and colons.
   const bool can_preload = folder.find_first_of(" :") == std::string::npos;
   if (!can_preload)
     fmt::print(stderr,
@@ -94,15 +95,15 @@ void set_environment(const cuda::Settings& settings, const std::string& folder) 
   }
 }
 
-// 0: no number.
+// Returns 0 if the text is not a number.
 uint64_t captures_of(const std::string& text) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size() ? number : 0;
 }
 
-// The pass list for the libraries inside the program, canonical as the pass manager prints it; "" without passes.
-// Nothing if the list is invalid; the diagnostic is then already printed.
+// The pass list for the libraries inside the program, normalized as the pass manager prints it; "" without passes.
+// Returns nothing, after printing the diagnostic, if the list is invalid.
 std::optional<std::string> passes_of(const PipelineOptions& options, const Session& session) {
   if (!options.passes_given && !options.optimise) return "";
   std::optional<transforms::Pipeline> pipeline = make_pipeline(options, session);
@@ -110,7 +111,7 @@ std::optional<std::string> passes_of(const PipelineOptions& options, const Sessi
   return transforms::to_string(*pipeline);
 }
 
-// What does not fit together; "" if all does.
+// Describes a contradiction between the options; "" if there is none.
 std::string contradiction(const ExecOptions& options) {
   const bool rewrites = options.pipeline.passes_given || options.pipeline.optimise;
   if (rewrites && options.verify.passes_given)
@@ -132,7 +133,7 @@ std::string contradiction(const ExecOptions& options) {
   return {};
 }
 
-// An empty folder that its owner alone may look into. Error: why there is none.
+// Creates an empty folder that only its owner can access. Fails with the reason.
 Status make_capture_folder(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -149,7 +150,7 @@ Status make_capture_folder(const std::string& path) {
   return Error{fmt::format("{}: cannot make the folder: {}", path, std::strerror(errno)), {}};
 }
 
-// For a file that is no program: what it is, and what takes it. Empty where there is nothing to say.
+// A hint about a file that is not a program: its kind, and the command for it. Empty if the kind is unknown.
 std::string hint_about(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return {};
@@ -164,7 +165,7 @@ std::string hint_about(const std::string& path) {
   return what.empty() || is_elf ? std::string() : "; " + std::string(what);
 }
 
-// Becomes the program; comes back where it cannot be started.
+// Replaces this process by the program; returns only if the program cannot be started.
 int run_program(const ExecOptions& options) {
   std::vector<char*> arguments;
   for (const std::string& argument : options.program)
@@ -179,7 +180,8 @@ int run_program(const ExecOptions& options) {
   return exit_diagnostics;
 }
 
-// The driver of this machine's GPU, by its path: what $PTXREWRITE_LIBCUDA names, or the system's. Error: there is none.
+// The path of the driver of this machine's GPU: the environment's PTXREWRITE_LIBCUDA, or the system's. Fails if there
+// is none.
 Result<std::string> driver_path() {
   const char* const named = std::getenv("PTXREWRITE_LIBCUDA");
   const std::string name = named && *named ? named : driver_library;
@@ -190,7 +192,7 @@ Result<std::string> driver_path() {
   return std::filesystem::absolute(map->l_name).string();
 }
 
-// On a GPU: our libcuda.so.1 comes first and hands on to the driver all that it does not change.
+// Runs on a GPU: our libcuda.so.1 comes first and forwards everything that it does not change to the driver.
 int run_on_gpu(const ExecOptions& options, const std::string& passes, const Session& session) {
   Result<std::string> driver = driver_path();
   if (!driver) {
@@ -252,7 +254,8 @@ int run_exec(const ExecOptions& options, const Session& session) {
   settings.memory = cuda::emulator_limits().memory;
   settings.host_threads = options.host_threads;
   set_environment(settings, *folder);
-  // Host and device addresses must not meet: where nothing is laid out by chance, they never do. It may be forbidden.
+  // Host and device addresses must not overlap, which is guaranteed without address randomization. The call may be
+  // forbidden.
   (void)personality(ADDR_NO_RANDOMIZE);
   return run_program(options);
 }

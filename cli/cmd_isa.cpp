@@ -1,4 +1,4 @@
-// `ptxrewrite isa`: what the instruction table knows.
+// `ptxrewrite isa`: queries the instruction table.
 #include "cli/command.h"
 #include "ir/isa/isa.h"
 #include "support/text/json_text.h"
@@ -18,7 +18,7 @@ struct IsaOptions {
   bool json = false;
 };
 
-// Of over two hundred names, all of them would be no help.
+// Suggests similar names; the full list has over two hundred and would not help.
 std::string did_you_mean(const std::string& name) {
   static constexpr const char* special_registers[] = {
 #define SPECIAL_REGISTER(name, text, type, width, uniformity, is_volatile, readers, version, targets, meaning) text,

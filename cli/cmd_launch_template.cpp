@@ -1,4 +1,4 @@
-// `ptxrewrite launch-template`: a skeleton launch file from the signatures of a PTX file's kernels.
+// `ptxrewrite launch-template`: writes a skeleton launch file from the signatures of a PTX file's kernels.
 #include "cli/command.h"
 #include "launch/launch_template.h"
 
@@ -20,13 +20,13 @@ struct TemplateOptions {
   std::string output = "-";
 };
 
-// The PTX file as a launch file at `output` has to name it: paths of launch files are relative to their folder. On
-// standard output the launch file is taken to end up in the current folder.
+// The path of the PTX file in a launch file at `output`: paths in launch files are relative to their folder. A launch
+// file on standard output is assumed to be saved in the current folder.
 std::string path_from_launch_file(const std::string& ptx, const std::string& output) {
   namespace fs = std::filesystem;
-  if (ptx == "-") return "kernel.ptx"; // whatever name the text gets
+  if (ptx == "-") return "kernel.ptx"; // placeholder, because the text's file name is unknown
   if (output == "-" || fs::path(ptx).is_absolute()) return ptx;
-  // Links in the way of either would make `..` lead elsewhere.
+  // Resolves symbolic links in both paths, because `..` would lead elsewhere through them.
   std::error_code error;
   const fs::path file = fs::absolute(ptx);
   const fs::path from = fs::weakly_canonical(fs::absolute(output).parent_path(), error);

@@ -1,4 +1,4 @@
-// `ptxrewrite lower`: the machine instructions that the model believes an assembler makes of each kernel.
+// `ptxrewrite lower`: shows the machine instructions that the model predicts for each kernel.
 #include "cli/command.h"
 #include "cli/machine_choice.h"
 #include "evaluate/common/module_input.h"

@@ -1,4 +1,4 @@
-// `ptxrewrite machines`: the machines there are, their figures, and files with machines of users.
+// `ptxrewrite machines`: lists machines and their figures, and checks machine files of users.
 #include "cli/command.h"
 #include "cli/machine_choice.h"
 #include "ir/machine/figures/machine_fields.h"
@@ -63,7 +63,7 @@ std::string overview() {
   return table.text();
 }
 
-// Blocks of a few sizes per SM, by the registers of a thread.
+// Numbers of threads per block for the table of blocks per SM by registers per thread.
 constexpr uint32_t shown_threads[] = {64, 128, 256, 512, 1024};
 constexpr uint32_t shown_registers[] = {16, 32, 64, 128, 255};
 
@@ -113,7 +113,7 @@ json machine_json(const ir::Machine& machine) {
 int check_files(const std::vector<std::string>& paths, const Session& session) {
   int code = exit_ok;
   for (const std::string& path : paths) {
-    // Whatever it is called: it is meant to be a machine's.
+    // Every argument is a machine file, regardless of its name.
     const MachineChoice choice = find_machine("machines", ir::is_machine_path(path) ? path : "./" + path, session);
     code = std::max(code, choice.code);
     if (choice.machine)
@@ -137,7 +137,7 @@ int run_machines(const MachinesOptions& options, const Session& session) {
   }
   if (options.toml) {
     if (machines.size() != 1) return usage_error("machines", "--toml writes one machine: name it");
-    // The set of a file has the machine's name.
+    // A set of coefficients in a file has the machine's name.
     const auto set = std::ranges::find(ir::energy_sets(), machines.front()->name, &ir::EnergySet::name);
     const bool has_set = set != ir::energy_sets().end();
     std::printf("%s", ir::machine_toml(*machines.front(), has_set ? &*set : nullptr).c_str());

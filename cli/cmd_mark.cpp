@@ -35,7 +35,7 @@ struct MarkOptions {
   bool json = false;
 };
 
-// Nothing if the options fit together, else what does not.
+// Describes a contradiction between the options; empty if there is none.
 std::string contradiction(const MarkOptions& options) {
   if (options.block.size() > 3) return "--block has three dimensions at most";
   const BlockExtents most = {launch::max_block.x, launch::max_block.y, launch::max_block.z};
@@ -66,7 +66,7 @@ std::vector<ir::DarsieMark> marks_for(const ir::Function& function, const std::o
   return marks;
 }
 
-// The functions that the options select, with a body.
+// The selected functions that have a body.
 std::vector<const ir::Function*> selected(const ir::Module& module, const std::string& glob) {
   std::vector<const ir::Function*> functions;
   for (const auto& function : module.functions)
@@ -110,7 +110,7 @@ std::string marked_text(const ir::Module& module, const MarkOptions& options) {
   const auto carrier = transforms::parse_carrier(options.carrier).value_or(transforms::MarkCarrier::comment);
   std::vector<transforms::TextInsertion> insertions;
   for (const ir::Function* function : selected(module, options.kernels)) {
-    // Marks that stand there stay; they would contradict others beside them.
+    // Existing marks are kept; new ones beside them could contradict them.
     if (ir::has_written_marks(*function)) continue;
     std::ranges::move(transforms::mark_insertions(*function, marks_for(*function, block_of(options)), carrier),
                       std::back_inserter(insertions));

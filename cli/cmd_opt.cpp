@@ -36,7 +36,7 @@ struct OptOptions {
   bool list_passes = false;
   bool json = false;
   bool extract = false;
-  uint32_t extracted = 0; // which of the modules inside; 0: the only one
+  uint32_t extracted = 0; // number of the embedded module to extract; 0: the only one
   ReportSelection report;
   transforms::StageFilter print_before;
   transforms::StageFilter print_after;
@@ -58,7 +58,7 @@ transforms::RunOptions run_options(const OptOptions& options) {
   return run;
 }
 
-// Where the result for `input` goes. A folder given with -o takes one file per input.
+// The output path for `input`. If -o names a folder, each input gets a file in it.
 std::string output_path(const OptOptions& options, const std::string& input) {
   if (options.in_place) return input;
   std::error_code ignored;
@@ -69,7 +69,7 @@ std::string output_path(const OptOptions& options, const std::string& input) {
   return options.output;
 }
 
-// Nothing if the options fit together, else what does not.
+// Describes a contradiction between the options; empty if there is none.
 std::string contradiction(const OptOptions& options) {
   if (options.files.empty()) return "FILE is missing (- is standard input)";
   if (options.in_place && options.output_given) return "--in-place and -o exclude each other";
@@ -118,7 +118,7 @@ void show_report(const OptOptions& options, const Optimised& result, const Sessi
   }
 }
 
-// Reads, runs the passes and weighs the outcome; nothing after an error was shown.
+// Parses, runs the passes and weighs the result; returns nothing after showing an error.
 std::optional<Optimised> rewritten_output(const OptOptions& options, const transforms::Pipeline& pipeline,
                                           std::unique_ptr<ir::Module> module, const Session& session,
                                           nlohmann::ordered_json& report) {
@@ -136,7 +136,8 @@ std::optional<Optimised> rewritten_output(const OptOptions& options, const trans
   return *std::move(result);
 }
 
-// What a launcher needs stands beside the module. A side file of another module would be taken for this one's.
+// Writes the side file for launchers beside the module. Warns of an existing one, which would be taken for this
+// module's.
 Status write_output(const Optimised& output, const std::string& path, const Session& session) {
   if (Status status = write_file(path, output.text); !status) return status;
   if (path == "-") {
@@ -147,7 +148,7 @@ Status write_output(const Optimised& output, const std::string& path, const Sess
     return {};
   }
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return {}; // a device: nothing lies beside it
+  if (!std::filesystem::is_regular_file(path, ignored)) return {}; // a device, which can have no side file
   const std::string side_file = launch::side_file_path(path);
   if (!output.side_file.empty()) return write_file(side_file, output.side_file);
   if (std::filesystem::exists(side_file, ignored))
@@ -178,7 +179,7 @@ int rewrite(const OptOptions& options, const transforms::Pipeline& pipeline, con
   return exit_ok;
 }
 
-// The same as `rewrite`; what would be text on standard error is in the report.
+// Like `rewrite`, but messages for standard error go to the report.
 int rewrite_with_report(const OptOptions& options, const transforms::Pipeline& pipeline, const std::string& path,
                         const Session& session, nlohmann::ordered_json& reports) {
   std::vector<CollectedDiagnostic> collected;
@@ -197,7 +198,7 @@ int run_opt(OptOptions& options, const Session& session) {
     return list_passes(options.json);
   }
   if (std::string wrong = contradiction(options); !wrong.empty()) return usage_error("opt", wrong);
-  // ptxas knows targets: a machine stands for its own.
+  // ptxas needs a target: a machine name is replaced by the machine's target.
   if (std::string& gpu = options.pipeline.gpu; !gpu.empty() && !ir::first_version_of_target(gpu)) {
     if (gpu.starts_with("sm_") || gpu.starts_with("compute_"))
       return usage_error("opt", "--gpu: no version of PTX has the target '" + gpu + "'");

@@ -1,4 +1,4 @@
-// `ptxrewrite passes`: the transforms there are, with their options.
+// `ptxrewrite passes`: lists the transforms with their options.
 #include "cli/cmd_passes.h"
 #include "cli/command.h"
 

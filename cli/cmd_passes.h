@@ -1,4 +1,4 @@
-// What other commands need of `passes`.
+// Functions of `passes` for other commands.
 #pragma once
 
 #include "cli/command.h"

@@ -1,4 +1,4 @@
-// `ptxrewrite prove`: a rewrite's address and value expressions against the original's, for all launches.
+// `ptxrewrite prove`: proves a rewrite's address and value expressions equal to the original's, for all launches.
 #include "cli/command.h"
 #include "cli/pipeline_options.h"
 #include "evaluate/common/module_input.h"
@@ -48,7 +48,7 @@ int run_prove(const ProveOptions& options, const Session& session) {
   nlohmann::ordered_json report = nlohmann::ordered_json::array();
   int code = exit_ok;
   size_t unchanged = 0;
-  std::map<prove::Outcome, size_t> rewritten; // kernels by verdict
+  std::map<prove::Outcome, size_t> rewritten; // kernels, by verdict
   for (const std::string& path : options.files) {
     std::unique_ptr<ir::Module> module = read_input(path, session);
     if (!module || !check_selection(*module, options.pipeline.kernels, session)) return exit_diagnostics;

@@ -1,4 +1,4 @@
-// `ptxrewrite record`: keeps what a GPU computes, and holds the emulator against it.
+// `ptxrewrite record`: records the results of a GPU, and compares those of the emulator with them.
 #include "cli/command.h"
 #include "cli/device_options.h"
 #include "cli/launch_options.h"
@@ -32,7 +32,7 @@ std::string under(const std::string& root, const std::string& file) {
   return root == "." ? file : (std::filesystem::path(root) / file).string();
 }
 
-// nullptr: there is no GPU; that has been shown.
+// Returns nullptr, after showing the error, if there is no GPU.
 std::unique_ptr<cuda::Device> open_device(const RecordOptions& options) {
   Result<std::unique_ptr<cuda::Device>> gpu = open_gpu(options.device);
   if (!gpu) {
@@ -63,7 +63,7 @@ int run_recording(const RecordOptions& options, const Session& session) {
     if (refused.empty()) continue;
     progress.clear();
     std::fprintf(stderr, "%s: not recorded: %s\n", file.c_str(), refused.c_str());
-    // A fault ends a GPU's context; what comes next gets a new one.
+    // A fault destroys a GPU's context; the next file gets a new one.
     device.reset();
     device = open_device(options);
     if (!device) return exit_no_gpu;
@@ -98,7 +98,7 @@ int compare_one_record(const RecordOptions& options, const std::string& path, co
     input_options.size = recorded.size;
     std::optional<LaunchInput> input = read_launch_input(under(options.root, recorded.file), input_options, session);
     if (!input) return exit_diagnostics;
-    uint64_t elements = 0; // as many as are recorded
+    uint64_t elements = 0; // the number recorded
     for (const BufferRecord& output : recorded.outputs)
       elements = std::max<uint64_t>(elements, output.sample.size());
     const FileRecord now = record_file(recorded.file, *input, *device, elements);

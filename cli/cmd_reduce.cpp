@@ -1,4 +1,4 @@
-// `ptxrewrite reduce`: shrinks a PTX file while a command of the user's keeps failing on it.
+// `ptxrewrite reduce`: shrinks a PTX file while a given command fails on it.
 #include "cli/command.h"
 #include "evaluate/common/module_input.h"
 #include "evaluate/common/progress.h"
@@ -26,7 +26,7 @@ struct ReduceOptions {
 
 constexpr std::string_view placeholder = "{}";
 
-// Safe between single quotes of a shell.
+// Quotes a path for a shell, in single quotes.
 std::string quoted(const std::string& path) {
   std::string result = "'";
   for (char c : path)
@@ -42,8 +42,8 @@ std::string command_for(const std::string& test, const std::string& path) {
   return command;
 }
 
-// Does the command fail? In time, and with the wanted status where one is wanted. A signal counts as a failure of no
-// particular status.
+// Does the command fail within the time limit, with the given exit status if there is one? A signal counts as a failure
+// with unspecified status.
 class Test {
 public:
   Test(const ReduceOptions& options, std::string path)
@@ -66,7 +66,7 @@ public:
     if (options_.status) return result->signal == 0 && result->exit_code == *options_.status;
     return !result->succeeded();
   }
-  // What kept the command from being run at all.
+  // The error if the command could not be run at all.
   const Status& error() const { return error_; }
 
 private:
@@ -87,7 +87,7 @@ int run_reduce(const ReduceOptions& options) {
   if (!text) return fail(text.error());
   Result<TempDirectory> folder = TempDirectory::create();
   if (!folder) return fail(folder.error());
-  // The file keeps its name: a command may look at it.
+  // The copy keeps the file's name, because the command may depend on it.
   const std::string name = options.file == "-" ? "input.ptx" : std::filesystem::path(options.file).filename().string();
   Test test(options, folder->file(name));
   Result<Reduction> reduction = Reduction();
@@ -105,7 +105,7 @@ int run_reduce(const ReduceOptions& options) {
   if (!test.error().ok()) return fail(test.error().error());
   if (!reduction) {
     if (!reduction.error().message.ends_with('\n')) return fail(reduction.error());
-    std::fputs(reduction.error().message.c_str(), stderr); // rendered diagnostics
+    std::fputs(reduction.error().message.c_str(), stderr); // the message already consists of rendered diagnostics
     return exit_diagnostics;
   }
   if (Status status = write_file(options.output, reduction->text); !status) return fail(status.error());

@@ -1,4 +1,4 @@
-// `ptxrewrite report`: a page for each kernel with all that is known of it.
+// `ptxrewrite report`: writes a page with all results for each kernel.
 #include "cli/command.h"
 #include "cli/device_options.h"
 #include "cli/launch_options.h"
@@ -28,7 +28,7 @@ struct ReportOptions {
   std::string output = "report";
 };
 
-// The exit code; what there is to show goes to `all`.
+// Adds the file's data to `all`; returns the exit code.
 int collect(const ReportOptions& options, const std::string& path, const ir::Machine& machine, const Session& session,
             std::deque<FileFacts>& all) {
   std::optional<LaunchInput> input = read_launch_input(path, options.input, session);
@@ -54,13 +54,13 @@ int collect(const ReportOptions& options, const std::string& path, const ir::Mac
   return exit_ok;
 }
 
-// All pages, and one that leads to them.
+// Writes all pages, and an index page.
 Status write_pages(const std::string& folder, const std::deque<FileFacts>& all) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return Error{"cannot make the folder '" + folder + "': " + error.message(), {}};
   std::vector<ReportLink> links;
-  std::string written; // their names, for standard output
+  std::string written; // names of the pages, for standard output
   std::set<std::string> taken{"index.html"};
   for (const FileFacts& file : all)
     for (size_t kernel = 0; kernel < file.kernels.size(); ++kernel) {

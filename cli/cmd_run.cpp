@@ -1,4 +1,4 @@
-// `ptxrewrite run`: launches kernels and shows what they leave in memory.
+// `ptxrewrite run`: launches kernels and shows the resulting memory contents.
 #include "cli/command.h"
 #include "cli/device_options.h"
 #include "cli/launch_options.h"
@@ -29,25 +29,25 @@ struct RunOptions {
   std::vector<std::string> files;
   LaunchInputOptions input;
   DeviceOptions device;
-  const ir::Machine* machine = nullptr; // that `device` names
+  const ir::Machine* machine = nullptr; // selected by `device`
   RunReportOptions report;
   std::string dump;
   bool check = false;
   bool late_copies = false;
   bool json = false;
-  std::string darsie;   // a variant of the machine; "": runs without it
-  uint32_t regless = 0; // entries of an SM; 0: runs without it
+  std::string darsie;   // a variant of DARSIE's machine; "": not used
+  uint32_t regless = 0; // entries per SM of RegLess's machine; 0: not used
   uint32_t compressor_lines = emulator::StagingSettings().compressor_lines;
   uint32_t dac_entries = 0;
 };
 
-// Buffers as raw bytes, DIR/NAME.bin.
+// Writes buffers as raw bytes to DIR/NAME.bin.
 bool dump_buffers(const std::string& folder, const LaunchInput& input, const cuda::SessionResult& result) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   for (size_t i = 0; i < result.buffers.size(); ++i) {
     const std::vector<std::byte>& bytes = result.buffers[i];
-    // Names come from the user's file; a path among them must not lead out of the folder.
+    // Names come from the user's file; a path in a name must not lead out of the folder.
     const std::string name = input.plan.buffers[i].name;
     if (bytes.empty()) continue;
     if (name.find('/') != name.npos) {
@@ -63,7 +63,7 @@ bool dump_buffers(const std::string& folder, const LaunchInput& input, const cud
   return true;
 }
 
-// Faults and findings, with the PTX line; returns the exit code.
+// Shows faults and findings with their PTX lines; returns the exit code.
 int show_troubles(const LaunchInput& input, const cuda::SessionResult& result, const Session& session) {
   int code = exit_ok;
   for (const cuda::SessionRun& run : result.runs) {
@@ -91,13 +91,13 @@ emulator::MachineData machine_settings(const RunOptions& options) {
   return machines;
 }
 
-// RegLess's machine needs annotations: kernels that have none get them, for a unit of that size.
+// RegLess's machine needs annotations: adds them to kernels without any, for a unit of this size.
 Status annotate(LaunchInput& input, const RunOptions& options) {
   const auto is_annotated = [&](const launch::Launch& launch) {
     return ir::has_regless_marks(*input.module, launch.kernel);
   };
   if (options.regless == 0 || std::ranges::all_of(input.plan.launches, is_annotated)) return {};
-  // A region may take a quarter of a shard, and any bank of it as a whole.
+  // A region may use a quarter of a shard, and all of any one bank.
   const std::string passes =
       fmt::format("regless(live={},bank={})", std::max(1u, options.regless / 16), std::max(1u, options.regless / 32));
   Result<Rewritten> rewritten = rewrite(*input.module, passes, transforms::OutputForm::annotated, {});
@@ -112,7 +112,7 @@ Status annotate(LaunchInput& input, const RunOptions& options) {
   return {};
 }
 
-// `gpu`: nullptr for the emulator.
+// `gpu`: nullptr to use the emulator.
 int run_file(const RunOptions& options, const std::string& path, const Session& session, cuda::Device* gpu,
              nlohmann::ordered_json& document) {
   std::optional<LaunchInput> input = read_launch_input(path, options.input, session);
@@ -177,7 +177,7 @@ int run_file(const RunOptions& options, const std::string& path, const Session& 
   return code;
 }
 
-// What does not fit together; "" if all does.
+// Describes a contradiction between the options; "" if there is none.
 std::string contradiction(const RunOptions& options) {
   if (std::string wrong = contradiction_of_files(options.files, options.input); !wrong.empty()) return wrong;
   const bool wants_emulator = options.check || options.late_copies || options.report.counters ||
@@ -218,7 +218,7 @@ Action set_up(Options& command, const Session& session) {
       .type_name("GLOB");
   add_direct_launch_options(command, options->input.direct);
   add_device_options(command, options->device);
-  options->device.gpu = "titanv"; // the R2D2 paper's
+  options->device.gpu = "titanv"; // the machine of the R2D2 paper
   add_machine_option(command, options->device, options->device.gpu);
   command.add_flag("--check", options->check,
                    "also look for uninitialised reads, and for races in shared and global memory; on one host thread");

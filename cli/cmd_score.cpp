@@ -1,4 +1,4 @@
-// `ptxrewrite score`: what kernels and their rewritings take on a machine, by the timing model.
+// `ptxrewrite score`: predicts the times of kernels and their rewritten versions on a machine, by the timing model.
 #include "cli/command.h"
 #include "cli/device_options.h"
 #include "cli/launch_options.h"
@@ -46,18 +46,18 @@ struct ScoreOptions {
   bool rank = false;
   bool json = false;
   std::string html;
-  std::string paper;    // "": none
-  std::string captured; // folder of captures beside the samples; "": none
+  std::string paper;    // "" if none
+  std::string captured; // folder of captures to compare with the samples; "" if none
 };
 
 struct ScoredMachine {
   const ir::Machine* machine = nullptr;
-  uint32_t slice = 1;            // that it is one of
-  bool as_dense = false;         // a slice on which grids are as dense as the benchmark's is to be taken of it
-  std::deque<ir::Machine>* made; // for machines that scored files point to
+  uint32_t slice = 1;            // the machine is 1/slice of the whole
+  bool as_dense = false;         // choose the slice so that grids are as dense as the benchmark's
+  std::deque<ir::Machine>* made; // storage for machines to which scored files refer
 };
 
-// The exit code; what was scored goes to `scored`.
+// Adds the file's scores to `scored`; returns the exit code.
 int score_file(const ScoreOptions& options, const std::string& path, const ScoredMachine& on, const Session& session,
                std::vector<ScoredFile>& scored) {
   std::optional<LaunchInput> input = read_launch_input(path, options.input, session);
@@ -104,7 +104,7 @@ int score_file(const ScoreOptions& options, const std::string& path, const Score
   return exit_ok;
 }
 
-// The captures of the benchmark that a sample stands for, all launches together. The exit code.
+// Scores the captures of the benchmark that a sample represents, with all launches merged. Returns the exit code.
 int score_captured(const ScoreOptions& options, const std::string& path, const ScoredMachine& on,
                    const Session& session, std::vector<ScoredFile>& originals) {
   ScoreOptions of_captures = options;
@@ -118,7 +118,7 @@ int score_captured(const ScoreOptions& options, const std::string& path, const S
   return code;
 }
 
-// A paper brings its machine and its technique; what the user names beside is scored, too.
+// Adds a paper's machine and technique to the user's options.
 void take_from_paper(const Paper& paper, ScoreOptions& options) {
   options.gpus = {std::string(paper.machine)};
   options.darsie = options.darsie || paper.darsie;
@@ -131,7 +131,7 @@ void take_from_paper(const Paper& paper, ScoreOptions& options) {
   options.passes.insert(options.passes.begin(), std::string(paper.passes));
 }
 
-// Shows what is wrong with them, before anything runs.
+// Shows errors in the pipelines before anything is run.
 bool are_pipelines(const std::vector<std::string>& passes, const Session& session) {
   return std::ranges::all_of(passes, [&](const std::string& text) {
     PipelineOptions pipeline;
@@ -140,7 +140,7 @@ bool are_pipelines(const std::vector<std::string>& passes, const Session& sessio
   });
 }
 
-// What needs all blocks to run.
+// Describes options that need all blocks to run, and so contradict --sample; "" if there are none.
 std::string contradiction_of_sampling(const ScoreOptions& options) {
   if (!options.sampled) return {};
   const bool needs_machine = options.darsie || options.regless || !options.comparators.empty() ||

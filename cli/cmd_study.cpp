@@ -1,4 +1,4 @@
-// `ptxrewrite study`: what of a run is redundant, and what the papers' techniques would leave of it.
+// `ptxrewrite study`: measures the redundancy in a run, and the instructions that remain under the papers' techniques.
 #include "cli/command.h"
 #include "cli/device_options.h"
 #include "cli/launch_options.h"
@@ -28,12 +28,12 @@ struct StudyOptions {
   bool json = false;
 };
 
-// What does not fit together; "" if all does.
+// Describes a contradiction between the options; "" if there is none.
 std::string contradiction(const StudyOptions& options) {
   return contradiction_of_files(options.files, options.input);
 }
 
-// --only, in the order of the table. Error: a name that there is not.
+// The techniques of --only, in table order. Fails for an unknown name.
 Result<std::vector<Technique>> techniques_of(const std::vector<std::string>& names) {
   std::vector<Technique> found;
   for (const std::string& name : names) {
@@ -56,7 +56,7 @@ Result<std::vector<Technique>> techniques_of(const std::vector<std::string>& nam
   return found;
 }
 
-// The exit code; a file that ran without fault goes to `studied`.
+// Adds a file that ran without a fault to `studied`; returns the exit code.
 int study_file(const StudyOptions& options, const std::string& path, const ir::Machine& machine, const Session& session,
                std::vector<StudiedFile>& studied) {
   std::optional<LaunchInput> input = read_launch_input(path, options.input, session);

@@ -1,4 +1,4 @@
-// `ptxrewrite verify`: original against rewritten, with the same inputs, in several launch shapes.
+// `ptxrewrite verify`: compares original and rewritten kernels, with the same inputs, in several launch shapes.
 #include "cli/cmd_passes.h"
 #include "cli/command.h"
 #include "cli/device_options.h"
@@ -30,7 +30,7 @@ struct VerifyOptions {
   LaunchInputOptions input;
   PipelineOptions pipeline;
   DeviceOptions device;
-  const ir::Machine* machine = nullptr; // that `device` names
+  const ir::Machine* machine = nullptr; // selected by `device`
   bool given_shapes_only = false;
   size_t most_differences = 10;
   bool json = false;
@@ -39,15 +39,15 @@ struct VerifyOptions {
   bool all_passes() const { return pipeline.passes == "all"; }
 };
 
-// What was found in one file.
+// Results for one file.
 struct FileReport {
   std::string file;
   std::string size;
   size_t original_findings = 0;
   std::vector<SkippedShape> skipped;
   std::vector<CaseResult> cases;
-  std::vector<CaseResult> gpu_cases; // the same on the GPU, if one is asked for
-  std::vector<CaseResult> devices;   // then: the original on the emulator against the original on the GPU
+  std::vector<CaseResult> gpu_cases; // on the GPU, if one is used
+  std::vector<CaseResult> devices;   // with a GPU: the original on the emulator compared with the original on the GPU
 };
 
 std::vector<VerifyCase> cases_of(const VerifyOptions& options) {
@@ -65,7 +65,7 @@ std::string count_text(size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-// What DARSIE's machine skipped of a marked module; "" for others.
+// The fraction that DARSIE's machine skipped in a marked module; "" for other modules.
 std::string skipping_text(const CaseResult& result) {
   const uint64_t all = result.executed + result.skipped;
   if (all == 0) return "";
@@ -74,7 +74,7 @@ std::string skipping_text(const CaseResult& result) {
   return text;
 }
 
-// What DAC's machine executed, in per cent of the original; "" where it did not run.
+// The instructions executed on DAC's machine, in per cent of the original; "" if it did not run.
 std::string affine_text(const CaseResult& result) {
   const emulator::AffineCounters& counts = result.affine;
   if (counts.baseline == 0) return "";
@@ -135,7 +135,7 @@ void append_differences(const FileReport& report, const CaseResult& result, std:
   }
 }
 
-// Forms of a pass that come to the same stand in one row.
+// Forms of a pass with the same result share one row.
 void append_rows(const std::vector<CaseResult>& cases, const std::string& where, TextTable& table) {
   for (const CaseResult& result : cases) {
     const std::string name = case_name(result.what) + where, verdict = verdict_text(result);
@@ -185,7 +185,7 @@ json report_json(const FileReport& report) {
   return document;
 }
 
-// Runs the original, then all cases; the exit code.
+// Runs the original, then all cases; returns the exit code.
 int verify_on_device(Verifier& verifier, const VerifyOptions& options, const LaunchInput& input,
                      const std::vector<VerifyCase>& cases, const Session& session,
                      const std::function<void(size_t)>& progress, std::vector<CaseResult>& results) {
@@ -204,13 +204,13 @@ int verify_on_device(Verifier& verifier, const VerifyOptions& options, const Lau
     results.push_back(verifier.verify(cases[i]));
     const Verdict verdict = results.back().verdict;
     if (verdict == Verdict::differs) code = exit_differs;
-    // Who asks for one form wants it verified.
+    // A form that was requested explicitly must be verified.
     if (verdict == Verdict::not_run && !options.all_passes()) code = std::max<int>(code, exit_diagnostics);
   }
   return code;
 }
 
-// On the emulator, and then on the GPU if there is one.
+// Verifies on the emulator, and then on the GPU if there is one.
 int verify_file(const VerifyOptions& options, const std::string& path, const std::vector<VerifyCase>& cases,
                 cuda::Device* gpu, const Session& session, const std::function<void(size_t)>& progress,
                 FileReport& report) {
@@ -219,8 +219,8 @@ int verify_file(const VerifyOptions& options, const std::string& path, const std
   report.size = input->plan.size;
   VerifySettings settings;
   settings.run = make_run_options(options.pipeline);
-  // One block after the other: derived shapes may have blocks that write the same place, and both kernels then meet the
-  // same order.
+  // Runs one block after the other: in derived shapes, blocks may write the same location, and both kernels must then
+  // use the same order.
   settings.host_threads = std::max(1u, options.device.host_threads);
   settings.machine = options.machine;
   settings.derived_shapes = !options.given_shapes_only;
@@ -237,7 +237,7 @@ int verify_file(const VerifyOptions& options, const std::string& path, const std
   Verifier gpu_verifier(*input, settings);
   code =
       std::max(code, verify_on_device(gpu_verifier, options, *input, gpu_cases, session, progress, report.gpu_cases));
-  // Shown, but no failure of a pass: approximations of the two machines differ.
+  // Shown, but not a failure of a pass, because approximate instructions differ between the two devices.
   if (!gpu_verifier.original_failure()) report.devices.push_back(verifier.compare_original(gpu_verifier));
   return code;
 }
@@ -258,7 +258,7 @@ std::string summary(const std::vector<FileReport>& reports) {
   return text + '\n';
 }
 
-// What does not fit together; "" if all does.
+// Describes a contradiction between the options; "" if there is none.
 std::string contradiction(const VerifyOptions& options) {
   if (!options.pipeline.passes_given && !options.pipeline.optimise) return "say which passes: -p PIPELINE or -p all";
   return contradiction_of_files(options.files, options.input);
@@ -266,7 +266,7 @@ std::string contradiction(const VerifyOptions& options) {
 
 int run_verify(VerifyOptions& options, const Session& session) {
   if (std::string wrong = contradiction(options); !wrong.empty()) return usage_error("verify", wrong);
-  if (options.input.direct.any()) options.input.kernels = options.pipeline.kernels; // a PTX file may have several
+  if (options.input.direct.any()) options.input.kernels = options.pipeline.kernels; // PTX may have several kernels
   Result<std::unique_ptr<cuda::Device>> gpu = open_gpu(options.device);
   if (!gpu) {
     show(gpu.error());

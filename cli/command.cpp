@@ -10,7 +10,7 @@ namespace ptxrewrite::cli {
 
 namespace {
 
-// A function's variable: commands of other files are registered before this file's variables exist.
+// A local static variable, because commands of other files are registered before this file's variables are initialized.
 std::deque<Command>& registered_commands() {
   static std::deque<Command> commands;
   return commands;
@@ -40,7 +40,7 @@ std::vector<const Command*> all_commands() {
   std::vector<const Command*> commands;
   for (const Command& command : registered_commands())
     commands.push_back(&command);
-  // By name as well: the order of the linker must not show.
+  // Also by name, so that the result does not depend on the link order.
   std::ranges::sort(commands, {}, [](const Command* command) { return std::tie(command->place, command->name); });
   return commands;
 }

@@ -1,4 +1,4 @@
-// What every command of the program shares: exit codes, common options, how a command is added.
+// Definitions common to all commands: exit codes, common options, registration of commands.
 #pragma once
 
 #include "cli/options.h"
@@ -12,15 +12,15 @@ namespace ptxrewrite::evaluate {}
 
 namespace ptxrewrite::cli {
 
-using namespace evaluate; // commands are options around its engines
+using namespace evaluate; // commands only add options to its engines
 
 enum ExitCode : int {
   exit_ok = 0,
-  exit_diagnostics = 1, // the input is wrong, or something could not be read, written or loaded
+  exit_diagnostics = 1, // the input is invalid, or a file could not be read, written or loaded
   exit_usage = 2,
-  exit_fault = 3,   // an emulated kernel faulted, hung or ran out of fuel, or a check found something
+  exit_fault = 3,   // an emulated kernel faulted, hung or ran out of fuel, or check mode found an error
   exit_differs = 4, // a verification failed
-  exit_no_gpu = 77, // a GPU is wanted, and there is none
+  exit_no_gpu = 77, // a GPU is required, but there is none
 };
 
 using Action = std::function<int()>;
@@ -36,8 +36,8 @@ struct Command {
   std::string name;
   std::string about;
   std::string example; // shown below the options
-  unsigned place = 0;  // of its line in `ptxrewrite --help`: lines are ordered by it
-  // Adds the options. The action runs the command; it is called once they are parsed, and owns their variables.
+  unsigned place = 0;  // sort key of its line in `ptxrewrite --help`
+  // Adds the options and returns the action, which owns the options' variables and is called after parsing.
   Action (*set_up)(Options& options, const Session& session) = nullptr;
 };
 
@@ -47,11 +47,11 @@ public:
   explicit RegisterCommand(Command command);
 };
 
-// In the order of their places.
+// Sorted by place.
 std::vector<const Command*> all_commands();
-const Command* find_command(const std::string& name); // nullptr: there is none
+const Command* find_command(const std::string& name); // nullptr if there is none
 
-// Adds the command with its options, --color and --log-level among them.
+// Adds the command with its options, including --color and --log-level.
 void add_command(Application& application, Session& session, const Command& command);
 
 // Prints `message` as a usage error of `command`; returns the exit code.

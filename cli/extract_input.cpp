@@ -16,7 +16,7 @@ std::span<const std::byte> as_bytes(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-// Texts that an image of machine code carries.
+// Adds the PTX texts in a machine code image.
 void take_from_image(std::span<const std::byte> bytes, std::vector<EmbeddedPtx>& found) {
   Result<cuda::ElfImage> image = cuda::read_elf_image(bytes);
   if (!image) return;
@@ -34,7 +34,7 @@ void take_from_fat_binary(std::span<const cuda::FatEntry> entries, std::vector<E
     if (entry.kind != cuda::FatEntryKind::machine_code) continue;
     const size_t before = found.size();
     if (Result<std::string> image = cuda::contents_of(entry)) take_from_image(as_bytes(*image), found);
-    if (found.size() > before) return; // others hold the same for other GPUs
+    if (found.size() > before) return; // the other cubins contain the same text for other GPUs
   }
 }
 
@@ -44,7 +44,7 @@ Result<std::vector<EmbeddedPtx>> ptx_inside(std::string_view bytes) {
   std::vector<EmbeddedPtx> found;
   take_from_image(as_bytes(bytes), found);
   if (!found.empty()) return found;
-  // Wherever they lie: in sections of programs, in members of libraries.
+  // Searches the whole file: they may be in sections of programs, or in members of libraries.
   char magic[sizeof cuda::fat_header_magic];
   std::memcpy(magic, &cuda::fat_header_magic, sizeof magic);
   const std::string_view wanted(magic, sizeof magic);

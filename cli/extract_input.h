@@ -1,4 +1,4 @@
-// PTX inside what compilers write: cubins, fat binaries, object files, libraries and programs.
+// Extracts PTX from compiler output: cubins, fat binaries, object files, libraries and programs.
 #pragma once
 
 #include "evaluate/common/module_input.h"
@@ -15,10 +15,10 @@ struct EmbeddedPtx {
   std::string text;
 };
 
-// One text a module, in the order of the file: of each fat binary its newest PTX. Error: there is none.
+// Returns one text per module, in file order: the newest PTX of each fat binary. Fails if there is none.
 Result<std::vector<EmbeddedPtx>> ptx_inside(std::string_view bytes);
 
-// Reads the PTX module of the file at `path` with this number (from 1); 0 stands for the only module. On an error it
+// Reads the PTX module with this number (from 1) from the file at `path`; 0 stands for the only module. On an error,
 // prints diagnostics to the console and returns nullptr.
 std::unique_ptr<ir::Module> extract_input(const std::string& path, uint32_t number, const Console& console);
 

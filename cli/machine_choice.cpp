@@ -21,7 +21,7 @@ CodeTarget code_target(const std::string& command, const std::string& gpu, const
   const MachineChoice choice = find_machine(command, gpu, session);
   code = choice.code;
   if (!choice.machine) return {};
-  // Of a target that is newer than all machines, the code is the target's own.
+  // For a target that is newer than all machines, code is generated for the target itself.
   const uint32_t capability = ir::compute_capability_of(gpu);
   return {choice.machine, capability ? capability : choice.machine->compute_capability};
 }

@@ -1,4 +1,4 @@
-// The machine that a user names: --gpu of commands that need no device.
+// The machine that a user names with --gpu, for commands that need no device.
 #pragma once
 
 #include "cli/command.h"
@@ -9,23 +9,23 @@
 
 namespace ptxrewrite::cli {
 
-// What a name of a machine stands for.
+// The result of looking up a machine.
 struct MachineChoice {
-  const ir::Machine* machine = nullptr; // nullptr: none is named
-  int code = exit_ok;                   // what the command returns where something was wrong: it was shown
+  const ir::Machine* machine = nullptr; // nullptr if none is named, or on an error
+  int code = exit_ok;                   // the command's exit code if there was an error, which has been shown
 };
-// A machine by its name, a target ("sm_80"), or the path of a file with one (machine_file.h), which then lives as long
-// as the program.
+// Finds a machine by its name, a target ("sm_80"), or the path of a machine file (machine_file.h), which is then kept
+// until the program ends.
 MachineChoice find_machine(const std::string& command, const std::string& name, const Session& session);
 
-// What code is made for, and the machine that runs it.
+// The target of code generation, and the machine that runs the code.
 struct CodeTarget {
-  const ir::Machine* machine = nullptr; // nullptr: the name stands for none, and `code` was set
+  const ir::Machine* machine = nullptr; // nullptr if there is no machine with that name; `code` is then set
   uint32_t capability = 0;              // 90 for sm_90
   std::string name() const { return "sm_" + std::to_string(capability); }
 };
-// The machine that `gpu` names, or where it is empty the module's own target. What is wrong with the name was shown,
-// and `code` is what the command returns.
+// The machine named by `gpu`, or the module's own target if it is empty. After an error in the name, which is shown,
+// `code` is the command's exit code.
 CodeTarget code_target(const std::string& command, const std::string& gpu, const ir::Module& module,
                        const Session& session, int& code);
 

@@ -17,7 +17,7 @@ namespace {
 
 using namespace ptxrewrite::cli;
 
-// What a program without the emulator has not.
+// Describes the commands that a build without the emulator lacks.
 #ifdef PTXREWRITE_TEXT_ONLY
 constexpr const char* of_this_build =
     "\nThis program has the commands on text; './bootstrap build' makes the one with all of them.";
@@ -69,12 +69,12 @@ int run(int argument_count, char** arguments) {
   return session.action();
 }
 
-// Output that was lost makes a run that went well a failed one.
+// Turns success into failure if output was lost.
 int checked_output(int code) {
   errno = 0;
   const bool flushed = std::fflush(stdout) == 0;
   if (flushed && std::ferror(stdout) == 0) return code;
-  // The reason of an earlier failure is not kept by the stream.
+  // The stream does not store the reason of an earlier failure.
   std::fprintf(stderr, "ptxrewrite: error: <stdout>: cannot write%s%s\n", errno ? ": " : "",
                errno ? std::strerror(errno) : "");
   return code == exit_ok ? int{exit_diagnostics} : code;
@@ -83,7 +83,7 @@ int checked_output(int code) {
 } // namespace
 
 int main(int argument_count, char** arguments) {
-  // The libraries report errors as values; what still arrives here is the end of memory, or a defect.
+  // The libraries return errors as values; exceptions here mean out of memory, or a defect.
   try {
     ptxrewrite::clean_up_on_signals();
     return checked_output(run(argument_count, arguments));

@@ -10,7 +10,7 @@ namespace {
 constexpr int usage_code = 2;
 constexpr unsigned column_of_help = 34;
 
-// "; did you mean '--passes'?" for a message of CLI11 that ends in an option that there is not; else "".
+// "; did you mean '--passes'?" for a message of CLI11 that ends in an unknown option; otherwise "".
 std::string near_options(const CLI::App& application, const std::string& message) {
   size_t begin = message.find(": -");
   if (begin == std::string::npos) return {};
@@ -173,7 +173,7 @@ void Options::when_named(const std::function<void()>& action) {
 
 Application::Application(const std::string& about) : Application(ProgramText{{}, about, {}, {}}) {}
 
-// Commands take the texts of help and of failures over from the application: it has them before there are commands.
+// Commands inherit the formatting of help and errors from the application, so it must be set before commands are added.
 Application::Application(const ProgramText& text)
     : Options(nullptr), owned_(std::make_unique<CLI::App>(text.about, text.name)) {
   application_ = owned_.get();
@@ -211,7 +211,7 @@ std::optional<int> Application::parse_with(const std::function<void()>& parse) {
   try {
     parse();
   } catch (const CLI::ParseError& error) {
-    // CLI11's own codes lie above 100. Requests for help are not errors.
+    // CLI11's own codes are above 100. Requests for help are not errors.
     return owned_->exit(error) == 0 ? 0 : usage_code;
   }
   return std::nullopt;

@@ -1,5 +1,5 @@
-// The options of a command or a tool. They are parsed by CLI11, which only options.cpp includes: it takes longer to
-// compile than most of the files that have options.
+// The options of a command or a tool. They are parsed by CLI11, which only options.cpp includes: compiling it takes
+// longer than compiling most of the files that use options.
 //
 //   Application tool("prints the figures of PTX files"); // the description in --help
 //   tool.add_option("FILE", files, "PTX files").required();
@@ -20,15 +20,15 @@ class Option;
 
 namespace ptxrewrite::cli {
 
-// An option that was added, to say more about it.
+// An option that has been added, for setting further properties.
 class Option {
 public:
   explicit Option(CLI::Option& option) : option_(&option) {}
 
   Option& required();
-  // What --help calls its value.
+  // The name of its value in --help.
   Option& type_name(const std::string& name);
-  // --help shows the variable's present value.
+  // Shows the variable's present value in --help.
   Option& show_default();
 
   Option& one_of(const std::vector<std::string>& words);
@@ -36,24 +36,24 @@ public:
   Option& range(unsigned least, unsigned most);
   Option& range(double least, double most);
   Option& existing_files();
-  // 512M, 8G ...: the variable holds bytes.
+  // Accepts 512M, 8G ...: the variable holds bytes.
   Option& size_with_suffix();
 
-  // Of options that take several values:
+  // For options that take several values:
   Option& delimiter(char character);
-  Option& one_each(); // the option's name before each of them
+  Option& one_each(); // the option's name must precede each value
   Option& only_one();
 
   Option& excludes(const Option& other);
-  // `variable` becomes true where the option is given.
+  // Sets `variable` to true if the option is given.
   Option& sets(bool& variable);
 
 private:
   CLI::Option* option_;
 };
 
-// What a command or a tool takes. A name without a dash is a positional argument's. Variables have to live until
-// parse() is done.
+// The options and arguments of a command or a tool. A name without a dash is a positional argument. Variables must
+// outlive parse().
 class Options {
 public:
   using TakeText = std::function<void(const std::string&)>;
@@ -74,7 +74,7 @@ public:
   Option add_flag(const std::string& name, std::string& variable, const std::string& help);
   Option add_flag(const std::string& name, uint32_t& variable, const std::string& help);
 
-  // Is called at the end of parse() where this command is the one that the user named.
+  // `action` is called at the end of parse() if the user named this command.
   void when_named(const std::function<void()>& action);
 
 private:
@@ -84,18 +84,18 @@ private:
   CLI::App* application_;
 };
 
-// What --help and messages say of a program.
+// Texts about a program for --help and messages.
 struct ProgramText {
   std::string name;
   std::string about;
   std::string footer;
-  std::function<std::string()> version; // asked when --version is given
+  std::function<std::string()> version; // called for --version
 };
 
-// A program, with commands or without.
+// A program, with or without commands.
 class Application : public Options {
 public:
-  explicit Application(const std::string& about); // called what the user called it
+  explicit Application(const std::string& about); // named as in the command line
   explicit Application(const ProgramText& text);
   ~Application();
   Application(const Application&) = delete;
@@ -103,7 +103,7 @@ public:
   // The command lives as long as the application.
   Options add_command(const std::string& name, const std::string& about, const std::string& footer);
 
-  // Sets all variables. An exit code, where the program is at its end: after --help, and after wrong usage, which has
+  // Sets all variables. Returns an exit code if the program must end: after --help, and after a usage error, which has
   // been shown.
   std::optional<int> parse(int count, char** arguments);
   std::optional<int> parse(const std::vector<std::string>& words); // without the program's name

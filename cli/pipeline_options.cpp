@@ -14,7 +14,7 @@
 namespace ptxrewrite::cli {
 
 namespace {
-// Sets the option in every pass that knows it; false if none does.
+// Sets the option in every pass that has it; returns false if none does.
 bool set_everywhere(transforms::Pipeline& pipeline, std::string_view name, const std::string& value) {
   bool found = false;
   for (transforms::PipelineStep& step : pipeline.steps)
@@ -26,12 +26,12 @@ bool set_everywhere(transforms::Pipeline& pipeline, std::string_view name, const
   return found;
 }
 
-// "6", or "1.5s". Nothing: it is neither.
+// Parses "6" or "1.5s"; returns nothing for other texts.
 std::optional<transforms::Effort> effort_of(const std::string& text) {
   transforms::Effort effort;
   const char* const end = text.data() + text.size();
   if (text.ends_with('s')) {
-    effort.assemblies = UINT32_MAX / 2; // time alone counts
+    effort.assemblies = UINT32_MAX / 2; // limited only by time
     const auto [stop, error] = std::from_chars(text.data(), end - 1, effort.seconds);
     if (error == std::errc() && stop == end - 1 && effort.seconds > 0) return effort;
     return std::nullopt;

@@ -1,4 +1,4 @@
-// The options with which `opt` and `diff` say what is done to a module.
+// The options of `opt` and `diff` that select the passes to run over a module.
 #pragma once
 
 #include "cli/command.h"
@@ -19,7 +19,7 @@ struct PipelineOptions {
   std::string kernels = "*";
   std::vector<std::string> assumptions;
   std::vector<std::string> libraries;
-  bool persistent = false; // sets the option of that name in every pass that has it
+  bool persistent = false; // sets the option with this name in every pass that has it
   std::string specialise;  // likewise
   std::string carrier;     // likewise
   bool verify_each = false;
@@ -28,13 +28,13 @@ struct PipelineOptions {
 };
 
 void add_pipeline_options(Options& command, PipelineOptions& options);
-// How much may be asked of ptxas.
+// Adds the option that limits the use of ptxas.
 void add_effort_option(Options& command, PipelineOptions& options);
 
-// Loads the pass libraries and reads the pipeline. Shows what is wrong and returns nothing then.
+// Loads the pass libraries and parses the pipeline. Shows errors and returns nothing if there are any.
 std::optional<transforms::Pipeline> make_pipeline(const PipelineOptions& options, const Session& session);
 
-// The part of the run's options that these options say.
+// The run options that follow from these options.
 transforms::RunOptions make_run_options(const PipelineOptions& options);
 
 } // namespace ptxrewrite::cli

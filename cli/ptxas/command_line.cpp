@@ -64,12 +64,12 @@ std::string text_of(const char* variable) {
   return value ? value : "";
 }
 
-// Its programs run on the emulator, and their modules are rewritten when they are loaded.
+// Programs under `exec` run on the emulator, and their modules are rewritten when they are loaded.
 bool is_under_exec() {
   return !text_of("PTXREWRITE_EMULATE").empty();
 }
 
-// "-arch=sm_80" and "-arch sm_80".
+// Reads options in both forms: "-arch=sm_80" and "-arch sm_80".
 class Reader {
 public:
   explicit Reader(const std::vector<std::string>& words) : words_(words) {}

@@ -1,6 +1,7 @@
-// ptxrewrite-ptxas [ptxas] OPTION... FILE.ptx: in ptxas's place. Rewrites its inputs where it is told to
-// (--ptxrewrite-passes=PIPELINE, PTXREWRITE_PASSES), then runs the real ptxas with the same words. Without one, or with
-// --emulated (PTXREWRITE_EMULATED=1), it writes a cubin that carries the PTX, for the libcuda of `ptxrewrite exec`.
+// ptxrewrite-ptxas [ptxas] OPTION... FILE.ptx: replaces ptxas. Rewrites its inputs if requested
+// (--ptxrewrite-passes=PIPELINE, PTXREWRITE_PASSES), then runs the real ptxas with the same arguments. Without a real
+// ptxas, or with --emulated (PTXREWRITE_EMULATED=1), it writes a cubin that carries the PTX, for the libcuda of
+// `ptxrewrite exec`.
 #include "cli/ptxas/command_line.h"
 #include "cli/ptxas/rewrite_input.h"
 #include "cuda/context/image.h"
@@ -24,9 +25,9 @@ namespace {
 using namespace ptxrewrite;
 using namespace ptxrewrite::cli;
 
-// What ptxas ends with when it refuses its input.
+// The exit code of ptxas for an input that it rejects.
 constexpr int exit_refused = 255;
-// Set for what we start: whoever finds us again in the place of ptxas would go round in circles.
+// Set in the environment of child processes, to detect that one of them calls this program again instead of ptxas.
 constexpr const char* inside = "PTXREWRITE_INSIDE_PTXAS";
 constexpr const char* own_program = "/proc/self/exe";
 
@@ -42,7 +43,7 @@ Result<std::string> real_ptxas(const PtxasCommandLine& line) {
   return path;
 }
 
-// Ends in the real ptxas: with its output and its exit code.
+// Replaces this process by the real ptxas, and so returns its output and exit code.
 int become(const std::string& ptxas, const PtxasCommandLine& line) {
   std::vector<char*> words = {const_cast<char*>(ptxas.c_str())};
   for (const std::string& argument : line.arguments)
@@ -53,7 +54,7 @@ int become(const std::string& ptxas, const PtxasCommandLine& line) {
   return refuse("cannot run " + ptxas);
 }
 
-// Caches (Triton's) take what this prints for the identity of the assembler: it must say what we do to its input.
+// Caches (such as Triton's) use this output as the identity of the assembler, so it must describe the rewriting, too.
 int show_version(const std::optional<std::string>& ptxas, const PtxasCommandLine& line) {
   ProcessResult real;
   if (ptxas) {
@@ -70,7 +71,7 @@ int show_version(const std::optional<std::string>& ptxas, const PtxasCommandLine
   return real.exit_code;
 }
 
-// A copy of the input beside others of this run, and the name that messages show in its place.
+// A rewritten copy of an input, and the original name for messages.
 struct Replaced {
   std::string original, path;
 };
@@ -83,7 +84,7 @@ std::string with_original_names(std::string text, const std::vector<Replaced>& r
 }
 
 int rewrite_and_assemble(const std::string& ptxas, PtxasCommandLine line) {
-  setenv("PTXREWRITE_PTXAS", ptxas.c_str(), 1); // which passes ask, too
+  setenv("PTXREWRITE_PTXAS", ptxas.c_str(), 1); // also used by passes
   Result<TempDirectory> folder = TempDirectory::create();
   if (!folder) return refuse(folder.error().message);
   std::vector<Replaced> replaced;
@@ -95,7 +96,7 @@ int rewrite_and_assemble(const std::string& ptxas, PtxasCommandLine line) {
     if (!rewritten) return refuse(rewritten.error().message);
     if (rewritten->empty() && std::filesystem::is_regular_file(argument)) continue;
     const std::string path = folder->file(fmt::format("{}.ptx", replaced.size()));
-    const std::string& text = rewritten->empty() ? *original : *rewritten; // a pipe is not read a second time
+    const std::string& text = rewritten->empty() ? *original : *rewritten; // a pipe cannot be read a second time
     if (Status written = write_file(path, text); !written) return refuse(written.error().message);
     replaced.push_back({std::exchange(argument, path), path});
   }

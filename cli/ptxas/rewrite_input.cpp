@@ -7,7 +7,7 @@
 namespace ptxrewrite::cli {
 namespace {
 
-// Kernels that have variants for launches of some kind.
+// Returns the kernels that have variants with launch conditions.
 Result<std::vector<std::string>> with_variants(const ir::Module& original, const ir::Module& rewritten) {
   Result<launch::Variants> variants = launch::Variants::of(rewritten, nullptr);
   if (!variants) return variants.error();
@@ -22,7 +22,7 @@ Result<std::vector<std::string>> with_variants(const ir::Module& original, const
 
 Result<std::string> rewrite_input(const std::string& path, const std::string& text, const std::string& passes,
                                   bool run_ptxas) {
-  // Marks in comments are not for ptxas: a pipeline of none changes nothing.
+  // Marks in comments are meaningless for ptxas: an empty pipeline changes nothing.
   if (Result<transforms::Pipeline> pipeline = transforms::parse_pipeline(passes); !pipeline) return pipeline.error();
   if (passes.empty()) return std::string();
   Diagnostics diagnostics;
