@@ -1,4 +1,4 @@
-// The builder: how passes written in Python change functions in SSA form.
+// The builder, by which passes written in Python change functions in SSA form.
 #include "python/core/errors.h"
 #include "python/core/handles.h"
 
@@ -79,7 +79,7 @@ private:
   bool guarded_ = false;
 };
 
-// Registers, operands of other instructions, and whole numbers.
+// Accepts registers, operands of other instructions, and integers.
 void BuilderHandle::append(std::vector<ir::Operand>& out, py::handle given, bool is_definition) const {
   if (py::isinstance<ValueHandle>(given)) {
     const auto& value = given.cast<const ValueHandle&>();
@@ -98,7 +98,7 @@ void BuilderHandle::append(std::vector<ir::Operand>& out, py::handle given, bool
   }
 }
 
-// In lanes where the guard is false, what a guarded instruction writes has no value.
+// In lanes where the guard is false, the results of a guarded instruction are undefined.
 void BuilderHandle::append_old_values(std::vector<ir::Operand>& list) {
   if (!guarded_) return;
   ir::Function& function = function_.get();
@@ -131,7 +131,7 @@ InstructionHandle BuilderHandle::emit(const std::string& mnemonic, const py::seq
   return {function_, builder_.emit(mnemonic, list)};
 }
 
-// Writes what an instruction writes, of other operands: all that it reads is replaced.
+// Replaces all inputs of an instruction; its results stay the same.
 void set_operands(const InstructionHandle& handle, const std::vector<OperandHandle>& operands) {
   (void)handle.get();
   ir::Function& function = handle.owner.get();

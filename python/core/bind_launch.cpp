@@ -1,4 +1,4 @@
-// Launches on the emulator: run, score, study and verify. A launch comes from a launch file, or from Python's arrays.
+// Launches on the emulator: run, score, study and verify. A launch comes from a launch file, or from Python arrays.
 #include "python/core/errors.h"
 #include "python/core/handles.h"
 
@@ -30,13 +30,13 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// Bytes of an array, and whether kernels' writes go back into it.
+// An array that is passed as a buffer.
 using BufferArgument = std::tuple<std::string, std::string, py::buffer>; // name, type, contents
 // Kind ("buffer", "bytes" or "struct"), index of the buffer, offset into it or 0, type of a scalar, its bytes.
 using KernelArgument = std::tuple<std::string, uint32_t, uint64_t, std::string, py::bytes>;
 using Dimensions = std::tuple<uint32_t, uint32_t, uint32_t>;
 
-// A module with what is launched of it. One call at a time: others wait.
+// A module with its launches. Calls are serialized.
 struct LaunchBox {
   evaluate::LaunchInput input;
   std::mutex mutex;
@@ -75,7 +75,7 @@ std::unique_ptr<LaunchBox> from_file(const std::string& path, const std::string&
   return box;
 }
 
-// `side_file`: "": there is none.
+// `side_file`: "" if there is none.
 std::unique_ptr<LaunchBox> from_text(const std::string& text, const std::string& name, const std::string& side_file) {
   const Collected collected;
   auto box = std::make_unique<LaunchBox>();
@@ -184,7 +184,7 @@ void set_launch(LaunchBox& box, const std::string& kernel, const Dimensions& gri
   box.input.plan = std::move(plan);
 }
 
-// What `run` found, until Python takes it.
+// The results of `run`, until they are converted to Python objects.
 struct RunOutcome {
   std::string report;
   std::vector<CollectedDiagnostic> findings;
@@ -241,7 +241,7 @@ py::tuple run(LaunchBox& box, bool check, bool counters, unsigned host_threads, 
     if (!buffer.output) continue;
     auto* bytes = new std::vector<std::byte>(std::move(outcome.buffers[i]));
     const py::capsule owner(bytes, [](void* memory) { delete static_cast<std::vector<std::byte>*>(memory); });
-    // Steps of one byte are said here: pybind11 3.1 takes NumPy 2.4's elements for 0 bytes long.
+    // The stride of one byte is stated explicitly: pybind11 3.1 takes the element size of NumPy 2.4 to be 0.
     const py::array_t<uint8_t> array(std::vector<py::ssize_t>{static_cast<py::ssize_t>(bytes->size())},
                                      std::vector<py::ssize_t>{1}, reinterpret_cast<const uint8_t*>(bytes->data()),
                                      owner);
@@ -305,7 +305,7 @@ std::string study(LaunchBox& box, const std::string& name, const std::string& gp
 std::string verify(LaunchBox& box, const std::vector<std::pair<std::string, std::string>>& cases, bool given_shapes) {
   const std::scoped_lock lock(box.mutex);
   evaluate::VerifySettings settings;
-  settings.host_threads = 1; // derived shapes may have blocks that write the same place
+  settings.host_threads = 1; // in derived shapes, blocks may write the same location
   settings.derived_shapes = !given_shapes;
   settings.run.run_ptxas = false;
   evaluate::Verifier verifier(box.input, settings);

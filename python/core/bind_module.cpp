@@ -1,4 +1,4 @@
-// Modules, functions, instructions and operands, as Python reads them.
+// Modules, functions, instructions and operands, for reading from Python.
 #include "python/core/errors.h"
 #include "python/core/handles.h"
 
@@ -107,7 +107,7 @@ std::vector<ValueHandle> values_of(const InstructionHandle& handle, bool definit
 
 std::string text_of(const OperandHandle& operand) {
   std::string text;
-  // Constants need no function; nothing else comes without one.
+  // Constants have no owning function; all other operands do.
   const ir::Function* function = operand.owner.lease ? &operand.owner.get() : nullptr;
   static const ir::Module none;
   ir::OperandPrinter(text, function ? function->module() : none, function).print(operand.parts, 0);
@@ -120,7 +120,7 @@ py::object line_of(const InstructionHandle& handle) {
   return py::int_(handle.owner.get().module().source.locate(range.begin).line);
 }
 
-// (name, type, bytes, is array) of each.
+// (name, type, bytes, is array) for each parameter.
 std::vector<std::tuple<std::string, std::string, uint64_t, bool>> parameters_of(const FunctionHandle& handle) {
   std::vector<std::tuple<std::string, std::string, uint64_t, bool>> parameters;
   for (const launch::Parameter& one : launch::signature_of(handle.get()).parameters)

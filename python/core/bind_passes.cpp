@@ -1,7 +1,7 @@
-// Passes written in Python, registered among those of the libraries.
+// Passes written in Python, registered like those of the libraries.
 //
-// The registry takes plain functions, which know nothing of who registered them: there is a fixed number of them, one
-// for each place in a table of callables.
+// The registry takes plain function pointers without user data: so there is a fixed number of functions, one for each
+// entry in a table of callables.
 #include "python/core/errors.h"
 #include "python/core/handles.h"
 
@@ -26,19 +26,19 @@ constexpr size_t most_passes = 64;
 struct PythonPass {
   std::string name, doc;
   std::vector<std::string> options;
-  PyObject* run = nullptr; // for as long as the process lives
+  PyObject* run = nullptr; // kept for the lifetime of the process
 };
 
-// In places that never move: descriptions point into it.
+// A deque, because descriptions hold pointers to the elements.
 std::deque<PythonPass>& passes() {
   static std::deque<PythonPass> all;
   return all;
 }
 
-// What a pass raised on this thread.
+// The exception that a pass raised on this thread.
 thread_local PyObject* raised = nullptr;
 
-// The context as the pass sees it, for as long as it runs.
+// The context as the pass sees it, valid while the pass runs.
 class ContextHandle {
 public:
   ContextHandle(transforms::PassContext& context, std::shared_ptr<Lease> lease)
@@ -71,7 +71,7 @@ void check_rules(const ir::Function& function, const PythonPass& pass) {
           findings[0].message);
 }
 
-// Exceptions wait until the pipeline is over; passes of Python that come behind one do nothing.
+// An exception is kept until the pipeline ends; subsequent Python passes do nothing.
 transforms::Change run_pass(size_t place, ir::Function& function, transforms::PassContext& context) {
   const py::gil_scoped_acquire acquire;
   if (raised) return transforms::Change::unchanged;
@@ -103,7 +103,7 @@ void register_pass(const std::string& name, const std::string& doc, const py::fu
                    const std::vector<std::string>& options) {
   static constexpr auto runs = trampolines(std::make_index_sequence<most_passes>());
   for (PythonPass& known : passes())
-    if (known.name == name) { // a notebook's cell that ran again
+    if (known.name == name) { // a notebook cell that was run again
       if (known.options != options) raise("pass '" + name + "' has other options already");
       known.run = run.inc_ref().ptr();
       return;

@@ -1,4 +1,4 @@
-// optimize, diff, analyze and prove. Reports go to Python as JSON text; the GIL is free while engines work.
+// optimize, diff, analyze and prove. Reports are passed to Python as JSON text; the GIL is released while engines work.
 #include "python/core/errors.h"
 #include "python/core/handles.h"
 
@@ -28,7 +28,7 @@ namespace {
 using json = nlohmann::ordered_json;
 
 struct RewriteOptions {
-  std::string passes; // "-O": the best combination for today's GPUs
+  std::string passes; // "-O": the best combination for existing GPUs
   std::string form = "legal";
   std::string gpu;
   std::string kernels = "*";
@@ -61,7 +61,7 @@ transforms::RunOptions run_options(const RewriteOptions& options) {
   return run;
 }
 
-// "sm_90" of a machine's name; "" stays.
+// Returns "sm_90" or the like for a machine's name; "" is returned unchanged.
 std::string architecture_of(const std::string& gpu) {
   if (gpu.empty() || ir::compute_capability_of(gpu) != 0) return gpu;
   const Collected collected;
@@ -116,7 +116,7 @@ py::tuple optimize(const std::string& text, const std::string& name, const Rewri
   return py::make_tuple(result->text, result->side_file, report, to_python(warnings.list()));
 }
 
-// Runs passes over a module that Python holds; the report.
+// Runs passes over a module that Python holds; returns the report.
 std::string apply(ModuleBox& box, const RewriteOptions& options) {
   const transforms::Pipeline pipeline = pipeline_of(options);
   const transforms::RunOptions run = run_options(options);
@@ -130,7 +130,7 @@ std::string apply(ModuleBox& box, const RewriteOptions& options) {
   if (PyErr_Occurred()) throw py::error_already_set();
   if (!*report) {
     raise_error_of_pass();
-    raise(report->error(), source); // the module is not to be used any more
+    raise(report->error(), source); // the module must not be used any more
   }
   box.put_back(std::move(module));
   raise_error_of_pass();
@@ -175,7 +175,7 @@ auto diff_texts(const std::string& left, const std::string& left_name, const std
   return texts_of(report);
 }
 
-// [{"function", "instructions", "obligations"}] of functions that have an SSA form.
+// [{"function", "instructions", "obligations"}] for the functions that have an SSA form.
 std::string analyze(const std::string& text, const std::string& name, const std::string& kernels) {
   const std::unique_ptr<ir::Module> module = read(text, name, kernels);
   json document = json::array();

@@ -1,4 +1,5 @@
-// The extension module ptxrewrite._core: the libraries as Python calls them. What users see is in python/ptxrewrite.
+// The extension module ptxrewrite._core: Python bindings of the libraries. The public interface is in
+// python/ptxrewrite.
 #include "python/core/errors.h"
 #include "python/core/handles.h"
 

@@ -10,7 +10,7 @@ namespace py = pybind11;
 
 namespace {
 
-// Of the interpreter, which keeps them until it ends.
+// Owned by the interpreter until it exits.
 PyObject* error_type = nullptr;
 PyObject* fault_type = nullptr;
 

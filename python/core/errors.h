@@ -1,4 +1,4 @@
-// Errors and diagnostics of the libraries as Python's exceptions, which carry file, line, column and message.
+// Converts errors and diagnostics of the libraries to Python exceptions with file, line, column and message.
 #pragma once
 
 #include "support/result.h"
@@ -17,7 +17,7 @@ namespace ptxrewrite::python {
 
 enum class Trouble : uint8_t { input, fault };
 
-// Becomes ptxrewrite.PtxError, or ptxrewrite.KernelFault for a fault.
+// Converted to ptxrewrite.PtxError, or to ptxrewrite.KernelFault for a fault.
 class Failure : public std::exception {
 public:
   Failure(Trouble trouble, std::vector<CollectedDiagnostic> diagnostics);
@@ -28,10 +28,10 @@ public:
 private:
   Trouble trouble_;
   std::vector<CollectedDiagnostic> diagnostics_;
-  std::string text_; // a line for each: "file:line:column: error: message"
+  std::string text_; // one per line: "file:line:column: error: message"
 };
 
-// Collects what engines would show to a person.
+// Collects the diagnostics that engines would show to the user.
 class Collected {
 public:
   Collected() { console_.collected = &list_; }

@@ -1,5 +1,5 @@
-// What Python holds of a module: handles of functions, instructions and values that know whether what they stand for is
-// still there. Tables of a function move when passes run, so that a handle from before raises an exception.
+// Handles by which Python accesses functions, instructions and values of a module, and which know whether their objects
+// still exist. Tables of a function move when passes run, so that using an older handle raises an exception.
 #pragma once
 
 #include "ir/core/module.h"
@@ -12,9 +12,9 @@
 
 namespace ptxrewrite::python {
 
-// As long as handles may be used.
+// Determines how long handles may be used.
 struct Lease {
-  std::shared_ptr<ir::Module> keeps; // nullptr: a pass has the module
+  std::shared_ptr<ir::Module> keeps; // nullptr if a pass owns the module
   bool alive = true;
 };
 
@@ -22,14 +22,14 @@ struct FunctionHandle {
   std::shared_ptr<Lease> lease;
   ir::Function* function = nullptr;
 
-  ir::Function& get() const; // raises where the lease is over
+  ir::Function& get() const; // raises if the lease has ended
 };
 
 struct InstructionHandle {
   FunctionHandle owner;
   ir::InstructionId id;
 
-  const ir::Instruction& get() const; // raises where it was removed
+  const ir::Instruction& get() const; // raises if it was removed
 };
 
 struct ValueHandle {
@@ -37,9 +37,9 @@ struct ValueHandle {
   ir::ValueId id;
 };
 
-// One operand with all that is inside it (addresses, vectors ...).
+// One operand with its nested parts (addresses, vectors ...).
 struct OperandHandle {
-  FunctionHandle owner; // none for constants that Python made
+  FunctionHandle owner; // empty for constants created by Python
   std::vector<ir::Operand> parts;
 };
 
@@ -50,7 +50,7 @@ public:
   }
   ir::Module& get() const; // raises while passes run over it
   const std::shared_ptr<Lease>& lease() const { return lease_; }
-  // Passes take it: handles are over. `put_back` ends that, with the module as they left it.
+  // Gives the module to passes, which invalidates all handles. `put_back` returns the module in its new state.
   std::shared_ptr<ir::Module> take();
   void put_back(std::shared_ptr<ir::Module> module);
 
@@ -64,8 +64,8 @@ void bind_passes(pybind11::module_& core);
 void bind_rewrite(pybind11::module_& core);
 void bind_launch(pybind11::module_& core);
 
-// An exception that a pass written in Python raised on this thread since the last call; none: a null object. Raised
-// once the pipeline is over, because nothing is thrown through the pass manager.
+// Raises the exception that a Python pass raised on this thread since the last call, if any. This happens after the
+// pipeline has ended, because exceptions must not pass through the pass manager.
 void raise_error_of_pass();
 
 } // namespace ptxrewrite::python
