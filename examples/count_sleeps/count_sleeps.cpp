@@ -1,6 +1,6 @@
 // A pass outside the tree, built as a shared library:
 //   ptxrewrite opt kernel.ptx --load-pass libcount_sleeps.so -p count-sleeps --stats
-// It links nothing: ptxrewrite itself provides what it uses.
+// It links no libraries: ptxrewrite itself provides the symbols that it uses.
 #include "transforms/manager/pass.h"
 
 using namespace ptxrewrite;

@@ -1,6 +1,6 @@
-// A program that launches kernels of a rewritten module on a GPU by itself: PTX and side file are read, the loader
-// decides before each launch which kernel runs. The data goes through the kernel `add` twice; every element must then
-// be 14 more than its index.
+// A program that launches kernels of a rewritten module on a GPU: reads PTX and side file; the loader chooses the
+// kernel before each launch. The data goes through the kernel `add` twice; every element must then equal its index plus
+// 14.
 #include "cuda/driver/loader.h"
 #include "grammar/reader.h"
 #include "support/file_io.h"
@@ -23,7 +23,7 @@ int main(int, char** arguments) {
   if (!module || !side_file) return fail({diagnostics.list().front().message, {}});
 
   Result<std::unique_ptr<driver::Gpu>> gpu = driver::Gpu::open();
-  if (!gpu) return fail(gpu.error(), 77); // no GPU here
+  if (!gpu) return fail(gpu.error(), 77); // there is no GPU
   Result<driver::Loader> loader = driver::Loader::load(**gpu, *module, &*side_file);
   if (!loader) return fail(loader.error());
   const uint32_t count = 12799, amount = 7;

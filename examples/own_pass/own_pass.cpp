@@ -1,5 +1,5 @@
-// Reads a PTX file, runs a pass of its own on every function, prints the result: what a tool on top of ptxrewrite
-// looks like. The pass gives every shared-memory store a statistic and leaves the code as it is.
+// An example of a tool based on ptxrewrite: reads a PTX file, runs its own pass on every function, prints the result.
+// The pass counts every shared-memory store in a statistic and does not change the code.
 #include "grammar/reader.h"
 #include "ir/core/print.h"
 #include "support/file_io.h"
