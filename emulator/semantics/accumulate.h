@@ -1,5 +1,5 @@
-// Float sums that are defined outside of arithmetic instructions: what atom and red add, and the dot products of matrix
-// instructions.
+// Float sums defined outside of the arithmetic instructions: the additions of atom and red, and the dot products of
+// matrix instructions.
 #pragma once
 
 #include "emulator/semantics/float.h"
@@ -11,8 +11,8 @@
 
 namespace ptxrewrite::emulator::semantics {
 
-// atom.add and red.add round to nearest even. In global memory f32 sums flush subnormal operands and results, in shared
-// memory they do not; halves (.noftz) and f64 never do.
+// atom.add and red.add round to nearest even. f32 additions in global memory flush subnormal operands and results,
+// those in shared memory do not; additions of halves (.noftz) and f64 never flush.
 constexpr float atomic_add_global(float old, float value) {
   return add_f32<FloatMode<Rounding::nearest_even, true>>(old, value);
 }
@@ -32,12 +32,12 @@ template <bool Max, class Half> constexpr Half atomic_min_max(Half old, Half val
   return min_max<Max>(old, value);
 }
 
-// A tf32 operand is the upper 19 bits of a register; what lies below does not count.
+// A tf32 operand is the upper 19 bits of a register; the lower 13 bits are ignored.
 constexpr float tf32_operand(uint32_t bits) {
   return from_bits<float>(bits & 0xffffe000);
 }
 
-// sum + a[0] * b[0] + a[1] * b[1] + ..., the order in which we add; the manual leaves it open. Every product is exact,
+// sum + a[0] * b[0] + a[1] * b[1] + ..., added in this order; the manual leaves the order open. Every product is exact,
 // every partial sum is rounded once, to nearest even, to the type of the sum.
 template <class Element> constexpr float dot(const Element* a, const Element* b, std::size_t count, float sum) {
   for (std::size_t k = 0; k < count; ++k)

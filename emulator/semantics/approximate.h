@@ -1,11 +1,11 @@
 // The .approx instructions of one lane: div, rcp, sqrt, rsqrt, sin, cos, lg2, ex2, tanh.
 //
-// A GPU computes them with tables and a few bits more than it returns; the manual bounds the error and leaves the bits
-// open. Here they are computed in f64 far more exactly than f32 can show and rounded once, so that nearly every result
-// is the correctly rounded one: within every documented bound, equal to what ptxas folds, and, since only IEEE
-// additions, multiplications, divisions and roots are used and no mathematics library, the same on every host.
+// A GPU computes these functions from tables with a few more bits than it returns; the manual bounds the error and
+// leaves the bits open. Here they are computed in f64, far more precisely than f32, and rounded once, so that nearly
+// every result is the correctly rounded one: within all documented bounds, equal to ptxas' folding, and the same on
+// every host, since only IEEE additions, multiplications, divisions and roots are used, no mathematics library.
 //
-// .ftz flushes operands and results as in float.h. sin and cos flush their operand also without it: so ptxas folds
+// .ftz flushes operands and results as in float.h. sin and cos flush their operand without .ftz, too, as ptxas folds
 // them.
 #pragma once
 
@@ -21,8 +21,8 @@ namespace ptxrewrite::emulator::semantics {
 
 namespace detail {
 
-// The polynomial with these coefficients, lowest first. fma is one rounding wherever it runs, with or without an
-// instruction for it.
+// Evaluates the polynomial with these coefficients, lowest order first. An fma has a single rounding on every host,
+// with or without an instruction for it.
 template <std::size_t n> inline double polynomial(double x, const std::array<double, n>& coefficients) {
   double sum = coefficients[n - 1];
 #pragma GCC unroll 16
@@ -41,7 +41,7 @@ template <std::size_t n> constexpr std::array<double, n> exponential_series(doub
   }
   return series;
 }
-// The coefficients of x, x^3, x^5 ... of the sine of factor * x.
+// The coefficients of x, x^3, x^5 ... in the series of sin(factor * x).
 template <std::size_t n> constexpr std::array<double, n> sine_series(double factor) {
   std::array<double, n> series{};
   double term = factor;
@@ -52,7 +52,7 @@ template <std::size_t n> constexpr std::array<double, n> sine_series(double fact
   }
   return series;
 }
-// 2 / ln 2 * 1/(2k + 1): the logarithm to base 2 by the inverse hyperbolic tangent.
+// 2 / ln 2 * 1/(2k + 1): the series of log2 by the inverse hyperbolic tangent.
 template <std::size_t n> constexpr std::array<double, n> logarithm_series() {
   std::array<double, n> series{};
   for (std::size_t k = 0; k < n; ++k)
@@ -60,7 +60,7 @@ template <std::size_t n> constexpr std::array<double, n> logarithm_series() {
   return series;
 }
 
-// 2^x for any x; beyond 2^+-1000 it is what is there.
+// 2^x for any x; x is clamped to [-1000, 1000], which is far beyond the exponents of f32.
 inline double exp2_wide(double x) {
   constexpr auto series = exponential_series<12>(0.69314718055994530942);
   constexpr double limit = 1000;
@@ -81,7 +81,7 @@ inline double log2_wide(double x) {
   // x = mantissa * 2^exponent with the mantissa in [sqrt(1/2), sqrt(2))
   constexpr uint64_t root_half = 0x3fe6a09e667f3bcd;
   const uint64_t above = to_bits(x) - root_half;
-  // The exponent as a small integer in the low bits of a double: no 64-bit integer conversion is needed.
+  // Builds the exponent as a small integer in the low bits of a double, which avoids a 64-bit integer conversion.
   const uint64_t biased = (above + (uint64_t{1024} << 52)) >> 52;
   const double exponent = from_bits<double>(biased | 0x4330000000000000) - (0x1p52 + 1024);
   const double mantissa = from_bits<double>((above & 0xfffffffffffff) + root_half);
@@ -89,8 +89,8 @@ inline double log2_wide(double x) {
   return exponent + s * polynomial(s * s, series);
 }
 
-// x / (2 pi) less the nearest integer, for any finite f32. 1 / (2 pi) is cut into pieces of 29 bits: their products
-// with the 24 bits of an f32 are exact, and so is taking the integral part away.
+// x / (2 pi) minus the nearest integer, for any finite f32. 1 / (2 pi) is split into pieces of 29 bits, so that the
+// products with the 24 bits of an f32 are exact, and so is the subtraction of the integral part.
 inline double turns(float x) {
   constexpr double pieces[] = {0x1.45f306dp-3,   0x1.9391054p-32,  0x1.4fe13abp-61, 0x1.d1f534dp-90,
                                0x1.b81b6c5p-119, 0x1.5993c43p-150, 0x1.2083fcap-179};
@@ -103,7 +103,7 @@ inline double turns(float x) {
   return sum - __builtin_rint(sum);
 }
 
-// The sine of so many turns, at most one.
+// The sine of an angle in turns, |turns| <= 1.
 inline double sine_of_turns(double turns) {
   constexpr auto series = sine_series<11>(6.28318530717958647693);
   const double half_turns = __builtin_rint(turns * 2);
@@ -113,7 +113,7 @@ inline double sine_of_turns(double turns) {
   return odd ? -sine : sine;
 }
 
-// tanh(x): by 2^(2 x / ln 2), or for small x, where that would cancel, by its series.
+// tanh(x), from 2^(2 x / ln 2); small x, where that formula cancels, use the Taylor series.
 inline double tanh_wide(double x) {
   const double power = exp2_wide(x * 2.8853900817779268147);
   const double by_power = (power - 1) / (power + 1);
@@ -132,7 +132,7 @@ template <bool Flush> constexpr float finish_approximate(double value) {
 template <bool Flush = false> constexpr float rcp_approx(float a) {
   return detail::finish_approximate<Flush>(1.0 / static_cast<double>(flushed_if<Flush>(a)));
 }
-// a times the reciprocal of b, which is zero from 2^126 on.
+// a times the reciprocal of b; the reciprocal counts as zero for |b| > 2^126.
 template <bool Flush = false> constexpr float div_approx(float a, float b) {
   const float x = flushed_if<Flush>(a);
   const float y = flushed_if<Flush>(b);
@@ -157,7 +157,7 @@ inline double rsqrt_approx(double a) {
 
 template <bool Flush = false> inline float sin_approx(float a) {
   const float x = flushed(a);
-  // -0 and the smallest numbers, whose turns would be subnormal, are their own sines.
+  // -0 and the smallest numbers, whose value in turns would be subnormal, are returned as their own sine.
   const bool tiny = magnitude_bits(x) < 0x00800000 + (24 << 23);
   const float sine = static_cast<float>(detail::sine_of_turns(detail::turns(x)));
   return magnitude_bits(x) >= FloatTraits<float>::infinity ? canonical_nan<float>()
@@ -174,7 +174,7 @@ template <bool Flush = false> inline float lg2_approx(float a) {
   const float x = flushed_if<Flush>(a);
   const bool positive = x > 0 && x < from_bits<float>(FloatTraits<float>::infinity);
   const auto logarithm = static_cast<float>(detail::log2_wide(positive ? static_cast<double>(x) : 1.0));
-  // -inf for zeros, NaN for negative numbers and NaN, +inf for itself.
+  // -inf for zeros, NaN for negative numbers and NaN, +inf for +inf.
   const float special = x == 0 ? from_bits<float>(0xff800000) : x > 0 ? x : canonical_nan<float>();
   return positive ? logarithm : special;
 }
@@ -185,7 +185,7 @@ inline float tanh_approx(float a) {
   return canonical(static_cast<float>(detail::tanh_wide(a)));
 }
 
-// Halves: of bf16, ex2 exists with .ftz only.
+// Halves: ex2 of bf16 exists with .ftz only.
 inline Float16 ex2_approx(Float16 a) {
   return to_half<Float16>(narrow_odd(detail::exp2_wide(to_float(a))));
 }
@@ -198,8 +198,8 @@ template <class Half> inline Half tanh_approx_half(Half a) {
 
 namespace detail {
 
-// The .approx.ftz.f64 instructions read and write upper halves only; the error they are allowed, some 2^-20, is that of
-// this rounding.
+// The .approx.ftz.f64 instructions read and write only the upper 32 bits of an f64; their permitted error, about 2^-20,
+// is the error of this rounding.
 constexpr double upper_half(double a) {
   return flushed(from_bits<double>(to_bits(a) & 0xffffffff00000000));
 }

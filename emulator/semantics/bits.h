@@ -9,9 +9,9 @@
 
 namespace ptxrewrite::emulator::semantics {
 
-constexpr uint32_t not_found = 0xffffffff; // what bfind and fns return when there is no such bit
+constexpr uint32_t not_found = 0xffffffff; // the result of bfind and fns if there is no such bit
 
-// How an amount beyond the register's width is taken: as the width, or modulo 32.
+// The treatment of an amount beyond the register's width: clamped to the width, or taken modulo 32.
 enum class Overflow : uint8_t { clamp, wrap };
 
 template <class U> constexpr uint32_t popc(U a) {
@@ -21,13 +21,13 @@ template <class U> constexpr uint32_t clz(U a) {
   return static_cast<uint32_t>(std::countl_zero(a));
 }
 
-// The highest bit that differs from the sign (from 0 for unsigned T).
+// The position of the highest bit that differs from the sign bit (from 0 for unsigned T).
 template <class T> constexpr uint32_t bfind(T a) {
   using U = std::make_unsigned_t<T>;
   const U pattern = static_cast<U>(a < 0 ? ~a : a);
-  return static_cast<uint32_t>(bits_of<T> - 1) - clz(pattern); // 0 - 1 where none is set
+  return static_cast<uint32_t>(bits_of<T> - 1) - clz(pattern); // wraps to not_found if there is no such bit
 }
-// How far that bit has to move left to reach the top.
+// The left shift that moves that bit to the top of the register.
 template <class T> constexpr uint32_t bfind_shiftamt(T a) {
   using U = std::make_unsigned_t<T>;
   const U pattern = static_cast<U>(a < 0 ? ~a : a);
@@ -45,26 +45,26 @@ template <class U> constexpr U brev(U a) {
   return a;
 }
 
-// The position of the |offset|-th set bit counted from `base` on, upwards for a positive offset and downwards for a
-// negative one, the bit at `base` included; with offset 0 that bit itself. A base beyond 31 is undefined: nothing
-// there.
+// The position of the |offset|-th set bit counted from `base`, upwards for a positive offset and downwards for a
+// negative one, including the bit at `base`; offset 0 tests that bit alone. A base beyond 31 is undefined in PTX:
+// not_found.
 constexpr uint32_t fns(uint32_t mask, uint32_t base, int32_t offset) {
   if (base > 31) return not_found;
   if (offset == 0) return (mask >> base) & 1 ? base : not_found;
   uint32_t wanted = offset < 0 ? 0u - static_cast<uint32_t>(offset) : static_cast<uint32_t>(offset);
-  for (uint32_t position = base; position<32; position += offset> 0 ? 1u : ~0u) // below 0 it wraps and ends
+  for (uint32_t position = base; position<32; position += offset> 0 ? 1u : ~0u) // below 0 it wraps; the loop ends
     if ((mask >> position) & 1 && --wanted == 0) return position;
   return not_found;
 }
 
-// Positions and lengths of bfe and bfi. The manual takes their low 8 bits. For 64-bit types, which no GPU has in one
-// instruction, ptxas' code takes them whole, and so do we.
+// Positions and lengths of bfe and bfi. The manual uses their low 8 bits. For 64-bit types, which no GPU handles in one
+// instruction, the code that ptxas generates uses all 32 bits, and so does this function.
 template <class T> constexpr uint32_t field_amount(uint32_t amount) {
   return sizeof(T) == 8 ? amount : amount & 0xff;
 }
 
-// `length` bits of a from `position` on, extended by T's signedness; a field that reaches beyond the top is filled with
-// zeros or the sign.
+// The `length` bits of a from `position` upwards, extended by T's signedness; positions beyond the top of a read as
+// zeros or as copies of the sign.
 template <class T> constexpr T bfe(T a, uint32_t position, uint32_t length) {
   using U = std::make_unsigned_t<T>;
   constexpr uint32_t width = bits_of<T>;
@@ -81,7 +81,7 @@ template <class T> constexpr T bfe(T a, uint32_t position, uint32_t length) {
   return length == 0 ? T{0} : extended;
 }
 
-// b with `length` bits from `position` on replaced by the low bits of a, as far as they fit.
+// b with `length` bits from `position` upwards replaced by the low bits of a; bits beyond the top are dropped.
 template <class U> constexpr U bfi(U a, U b, uint32_t position, uint32_t length) {
   constexpr uint32_t width = bits_of<U>;
   position = field_amount<U>(position);
@@ -92,14 +92,14 @@ template <class U> constexpr U bfi(U a, U b, uint32_t position, uint32_t length)
   return static_cast<U>((b & ~mask) | (static_cast<U>(a << shift) & mask));
 }
 
-// The low `length` bits of a, extended by T's signedness: none of them gives 0, 32 or more (clamped) give a.
+// The low `length` bits of a, extended by T's signedness: length 0 gives 0, length 32 or more (clamped) gives a.
 template <class T, Overflow Mode> constexpr T szext(T a, uint32_t length) {
   static_assert(sizeof(T) == 4);
   if constexpr (Mode == Overflow::wrap) length &= 31;
   return bfe(a, 0, length < 32 ? length : 32);
 }
 
-// `length` ones from `position` on.
+// A mask of `length` ones from `position` upwards.
 template <Overflow Mode> constexpr uint32_t bmsk(uint32_t position, uint32_t length) {
   if constexpr (Mode == Overflow::wrap) {
     position &= 31;

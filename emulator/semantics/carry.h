@@ -1,8 +1,8 @@
 // Extended-precision integer arithmetic of one lane: add.cc, addc, sub.cc, subc, mad.cc and madc.
 //
-// The carry flag CC.CF is the carry out of an addition also after a subtraction: sub.cc computes a + ~b + 1, so that
-// the flag is the *inverted* borrow, and subc computes a + ~b + CC.CF. The manual words it as a borrow; chains of one
-// kind come out the same, mixed ones follow ptxas here.
+// The carry flag CC.CF holds the carry out of an addition also after a subtraction: sub.cc computes a + ~b + 1, so the
+// flag is the *inverted* borrow, and subc computes a + ~b + CC.CF. The manual describes a borrow; chains of one kind
+// give the same results either way, mixed chains follow ptxas here.
 #pragma once
 
 #include "emulator/semantics/integer.h"
@@ -14,7 +14,7 @@ template <class T> struct WithCarry {
   bool carry;
 };
 
-// a + b + carry, and whether it overflowed as an unsigned number.
+// a + b + carry, and whether the sum overflows as an unsigned number.
 template <class T> constexpr WithCarry<T> addc_cc(T a, T b, bool carry) {
   using U = std::make_unsigned_t<T>;
   const U partial = static_cast<U>(add(a, b));
@@ -43,7 +43,7 @@ constexpr int32_t subc_sat(int32_t a, int32_t b, bool carry) {
   return saturate<int32_t>(int64_t{a} - b - !carry);
 }
 
-// The carry is that of the addition of c alone; what the product's other half holds does not enter.
+// The carry is that of the addition of c alone; the other half of the product has no influence on it.
 template <class T> constexpr WithCarry<T> madc_lo_cc(T a, T b, T c, bool carry) {
   return addc_cc(mul_lo(a, b), c, carry);
 }

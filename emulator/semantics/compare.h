@@ -1,6 +1,6 @@
 // Integer comparison and selection of one lane: setp, set, selp, slct.
 //
-// lo, ls, hi, hs are lt, le, gt, ge of unsigned types and need no functions of their own.
+// lo, ls, hi, hs are lt, le, gt, ge of unsigned types and have no functions of their own.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 namespace ptxrewrite::emulator::semantics {
 
 enum class IntegerComparison : uint8_t { eq, ne, lt, le, gt, ge };
-enum class BooleanOperation : uint8_t { none, and_, or_, xor_ }; // what joins a comparison with a predicate
+enum class BooleanOperation : uint8_t { none, and_, or_, xor_ }; // combines a comparison with a predicate
 
 template <IntegerComparison Comparison, class T> constexpr bool compare(T a, T b) {
   switch (Comparison) {
@@ -28,7 +28,7 @@ template <IntegerComparison Comparison, class T> constexpr bool compare(T a, T b
   return false;
 }
 
-// For predicates (bool) and for masks of a whole warp, one bit per lane (uint32_t). `none` is the comparison alone.
+// For predicates (bool) and for masks of a whole warp, one bit per lane (uint32_t). `none` returns the comparison.
 template <class Predicate>
 constexpr Predicate combine(BooleanOperation operation, Predicate comparison, Predicate other) {
   switch (operation) {
@@ -44,7 +44,7 @@ constexpr Predicate combine(BooleanOperation operation, Predicate comparison, Pr
   return comparison;
 }
 
-// What setp writes to p|q: q is made of the complement of the comparison, not of p.
+// The results of setp p|q: q is computed from the complement of the comparison, not from p.
 template <class Predicate> struct PredicatePair {
   Predicate p;
   Predicate q;
@@ -70,7 +70,7 @@ template <class T> constexpr T selp(T a, T b, bool condition) {
 template <class T> constexpr T slct(T a, T b, int32_t selector) {
   return selector >= 0 ? a : b;
 }
-// -0 and, with flush, negative subnormal numbers count as zero; NaN selects b.
+// -0 and, with flush, negative subnormal numbers compare as zero; NaN selects b.
 template <class T> constexpr T slct_f32(T a, T b, float selector, bool flush) {
   return selector >= (flush ? -0x1.fffffcp-127f : 0.0f) ? a : b;
 }

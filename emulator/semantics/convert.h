@@ -1,8 +1,8 @@
-// cvt of one lane wherever a float stands on one side: between f16, bf16, f32, f64, to and from integers, to tf32, and
-// the packed conversions to and from 8, 6 and 4-bit floats.
+// cvt of one lane with a float as source or destination: between f16, bf16, f32, f64, to and from integers, to tf32,
+// and the packed conversions to and from 8, 6 and 4-bit floats.
 //
-// Two-source conversions put the first source into the upper half. Where ptxas folds a conversion, the result is what
-// it folds, but for cvt.rna.satfinite.tf32 of NaN, where ptxas makes a number of some NaNs and the manual wants a NaN.
+// Two-source conversions put the first source into the upper half. Where ptxas folds a conversion, results equal its
+// folding, except cvt.rna.satfinite.tf32 of NaN: ptxas folds some NaNs to numbers, the manual requires a NaN.
 #pragma once
 
 #include "emulator/semantics/float.h"
@@ -39,7 +39,7 @@ template <IntegerRounding Mode, class T> inline T round_to_integral(T a) {
   return a;
 }
 
-// Same-size conversions with .rni and so on. The sign of zero stays.
+// Same-size conversions with .rni, .rzi, .rmi, .rpi. The sign of zero is kept.
 template <IntegerRounding Mode, bool Flush = false> inline float cvt_integral(float a) {
   return canonical(round_to_integral<Mode>(flushed_if<Flush>(a)));
 }
@@ -55,8 +55,8 @@ template <IntegerRounding Mode> inline BFloat16 cvt_integral(BFloat16 a) {
 
 namespace detail {
 
-// A float that is an integer within the range of Int, as Int. The narrower types go by way of int32_t, which is what
-// vector instructions convert to.
+// Converts a float whose value is an integer within the range of Int. Narrower types are converted by way of int32_t,
+// the type for which hosts have vector instructions.
 template <class Int, class Float> constexpr Int exact_integer(Float a) {
   if constexpr (std::is_unsigned_v<Int> && sizeof(Int) >= 4) {
     using Signed = std::make_signed_t<Int>;
@@ -73,8 +73,8 @@ template <class Int, class Float> constexpr Int exact_integer(Float a) {
 
 } // namespace detail
 
-// Clamps to the range of Int. NaN gives zero, or, if it is an f64 or the integer has 64 bits, the number that has only
-// the highest bit set.
+// Clamps to the range of Int. NaN gives zero, or, if the source is an f64 or the integer has 64 bits, the number with
+// only the highest bit set.
 template <class Int, IntegerRounding Mode, bool Flush = false, class Float> inline Int float_to_int(Float a) {
   using Limits = std::numeric_limits<Int>;
   constexpr bool nan_is_zero = !std::is_same_v<Float, double> && sizeof(Int) < 8;
@@ -108,7 +108,7 @@ template <class Int> constexpr uint64_t absolute(Int a) {
     return static_cast<uint64_t>(a);
 }
 
-// How many low bits of a 64-bit number do not fit into an f64.
+// The number of low bits of a 64-bit number that do not fit into an f64.
 constexpr int excess_bits(uint64_t magnitude) {
   const int excess = std::bit_width(magnitude) - 53;
   return excess > 0 ? excess : 0;
@@ -168,7 +168,7 @@ template <bool Flush = false> constexpr double f32_to_f64(float a) {
 template <bool Flush = false> constexpr float f32_to_f32(float a) {
   return quieted(flushed_if<Flush>(a));
 }
-// Halves to f32 and f64 are exact. .ftz flushes what is subnormal as f32: bf16 sources can be.
+// Halves to f32 and f64 are exact. .ftz flushes values that are subnormal in f32, which bf16 sources can be.
 template <bool Flush = false, class Half> constexpr float half_to_f32(Half a) {
   return canonical(flushed_if<Flush>(to_float(a)));
 }
@@ -185,11 +185,11 @@ template <class To, Rounding Mode, class From> constexpr To half_to_half(From a)
   return to_half<To, narrow_rounding(Mode)>(to_float(a));
 }
 
-// tf32 lies in the upper 19 bits of a 32-bit register.
+// tf32 is in the upper 19 bits of a 32-bit register.
 template <NarrowRounding Mode, NarrowOptions Options = {}> constexpr uint32_t f32_to_tf32(float a) {
   const uint32_t code = encode<tf32_format, Mode, Options>(a) << 13;
   if constexpr (Mode == NarrowRounding::nearest_away && !Options.finite) {
-    // NaN keeps its payload but for the bits cut off, as ptxas folds it, unless nothing of it would be left.
+    // NaN keeps the upper bits of its payload, as ptxas folds it; if all of them are zero, it becomes quiet.
     const uint32_t cut = to_bits(a) & 0xffffe000;
     const uint32_t kept = (cut & 0x7fffff) != 0 ? cut : cut | FloatTraits<float>::quiet;
     return is_nan(a) ? kept : code;
@@ -213,7 +213,7 @@ constexpr Pair<Half> pack_halves_stochastic(float a, float b, uint32_t random) {
           to_half<Half, NarrowRounding::stochastic, options>(a, (random >> 16) & mask)};
 }
 
-// Codes of 8 and 6 bits take a byte each, codes of 4 bits half of one.
+// Codes of 8 and 6 bits take a byte each, codes of 4 bits take 4 bits.
 template <SmallFormat Format> constexpr unsigned code_stride = Format.exponent_bits + Format.fraction_bits == 3 ? 4 : 8;
 template <SmallFormat Format> using PackOfTwo = std::conditional_t<code_stride<Format> == 4, uint8_t, uint16_t>;
 template <SmallFormat Format> using PackOfFour = std::conditional_t<code_stride<Format> == 4, uint16_t, uint32_t>;
@@ -227,8 +227,8 @@ template <SmallFormat Format, bool Relu> constexpr PackOfTwo<Format> pack_small(
 template <SmallFormat Format, bool Relu, class Half> constexpr PackOfTwo<Format> pack_small(Pair<Half> a) {
   return pack_small<Format, Relu>(to_float(a.high), to_float(a.low));
 }
-// Four sources, the first into the highest field. Each two share 16 random bits: for codes of a byte the first two
-// those of the upper half of `random`; for codes of half a byte the first two the upper byte of each half.
+// Four sources, the first in the highest field. Two sources share 16 random bits. For codes in bytes the first two use
+// the upper half of `random`; for 4-bit codes the first two use the upper byte of each half.
 template <SmallFormat Format, bool Relu>
 constexpr PackOfFour<Format> pack_small_stochastic(float a, float b, float e, float f, uint32_t random) {
   constexpr NarrowOptions options = {.finite = true, .relu = Relu};

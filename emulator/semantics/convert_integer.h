@@ -9,12 +9,12 @@
 
 namespace ptxrewrite::emulator::semantics {
 
-// Extends or cuts off. The destination register, if wider than To, extends the result by To's signedness: widen().
+// Extends or truncates. A destination register wider than To is filled by widen(), which extends by To's signedness.
 template <class To, class From> constexpr To cvt(From a) {
   return static_cast<To>(a);
 }
 
-// The nearest number that To can hold.
+// Clamps to the range of To.
 template <class To, class From> constexpr To cvt_sat(From a) {
   using Limits = std::numeric_limits<To>;
   if constexpr (std::is_signed_v<From> && std::is_unsigned_v<To>)
@@ -25,14 +25,14 @@ template <class To, class From> constexpr To cvt_sat(From a) {
   return static_cast<Common>(a) > static_cast<Common>(Limits::max()) ? Limits::max() : static_cast<To>(a);
 }
 
-// The bits a 16, 32 or 64-bit register holds after a value of type T went into it.
+// The bits of a 16, 32 or 64-bit register after a value of type T is written to it.
 template <class Register, class T> constexpr Register widen(T value) {
   static_assert(std::is_unsigned_v<Register> && sizeof(Register) >= sizeof(T));
   return static_cast<Register>(value);
 }
 
-// a and b, each clamped to a number of `bits` bits, b in the low field; above them c moves up. Fields of 16 bits fill
-// the register and leave c out.
+// Packs a and b, each clamped to `Bits` bits, b in the low field; c is shifted left above them. Fields of 16 bits fill
+// the register and leave no room for c.
 template <unsigned Bits, bool Signed> constexpr uint32_t cvt_pack(int32_t a, int32_t b, uint32_t c) {
   constexpr int32_t low = Signed ? -(1 << (Bits - 1)) : 0;
   constexpr int32_t high = Signed ? (1 << (Bits - 1)) - 1 : (1 << Bits) - 1;

@@ -2,12 +2,12 @@
 // with .ftz and .sat; abs, neg, copysign, testp; mixed precision add, sub, fma.
 //
 // f32 in directed rounding is computed in f64: products of f32 are exact there, sums are rounded to odd, quotients and
-// roots have enough bits that they cannot fall on a number of f32 or beyond one without being it. f64 sums are
-// corrected by their error; other f64 operations are done on integers (wide_float.h).
+// roots have enough bits that rounding them to f64 cannot move an inexact value onto or across an f32 number. f64 sums
+// are corrected by their exact error; other f64 operations are computed on integers (wide_float.h).
 //
 // .ftz: subnormal operands and results become zeros of their sign. A result is subnormal if the exact value, rounded to
-// the precision of the type but with unbounded exponent, lies below the smallest normal number (tininess after
-// rounding): so ptxas folds mul.ftz.f32.
+// the precision of the type but with unbounded exponent, is below the smallest normal number (tininess after rounding),
+// as ptxas folds mul.ftz.f32.
 #pragma once
 
 #include "emulator/semantics/float_bits.h"
@@ -19,7 +19,7 @@
 
 namespace ptxrewrite::emulator::semantics {
 
-// What the modifiers of f32 arithmetic ask for.
+// The modifiers of f32 arithmetic.
 template <Rounding Mode_ = Rounding::nearest_even, bool Flush_ = false, bool Saturate_ = false> struct FloatMode {
   static constexpr Rounding rounding = Mode_;
   static constexpr bool flush = Flush_;
@@ -27,7 +27,7 @@ template <Rounding Mode_ = Rounding::nearest_even, bool Flush_ = false, bool Sat
   static constexpr bool nearest = Mode_ == Rounding::nearest_even;
 };
 
-// One f32 fma rounded to nearest even. The fallback is exact, too: the product is, and the sum is rounded to odd.
+// An f32 fma rounded to nearest even. The fallback is exact, too: its product is exact and its sum is rounded to odd.
 constexpr float fma_nearest(float a, float b, float c) {
 #if defined(__FMA__)
   if (!std::is_constant_evaluated()) return __builtin_fmaf(a, b, c);
@@ -37,17 +37,17 @@ constexpr float fma_nearest(float a, float b, float c) {
 
 namespace detail {
 
-// Multiplying both sides of a comparison by this keeps tiny f32 values normal.
+// Multiplying both sides of a comparison by tiny_scale keeps tiny f32 values normal.
 inline constexpr float tiny_scale = 0x1p64f;
 inline constexpr float scaled_min_normal = 0x1p-62f;
 
-// `result` and the same result of operands that were scaled up by tiny_scale, which shows whether it is tiny.
+// Flushes `result` if it is tiny; scaled_result, computed from operands scaled by tiny_scale, tells whether it is.
 constexpr float flushed_if_tiny(float result, float scaled_result) {
   const bool tiny = (scaled_result < scaled_min_normal) & (scaled_result > -scaled_min_normal);
   return tiny ? from_bits<float>(to_bits(result) & FloatTraits<float>::sign) : result;
 }
 
-// An exact value, or one rounded to odd or with enough bits, as f32.
+// Rounds `value` to f32; it is exact, rounded to odd, or precise enough that rounding it again is correct.
 template <class Mode> constexpr float finish(double value) {
   float result = narrow<Mode::rounding>(value);
   if constexpr (Mode::flush)
@@ -66,7 +66,7 @@ template <class Mode> constexpr float finish_nearest(float result) {
 template <class Mode = FloatMode<>> constexpr float add_f32(float a, float b) {
   a = flushed_if<Mode::flush>(a);
   b = flushed_if<Mode::flush>(b);
-  // A sum below the normal numbers is exact: flushing it needs no second look.
+  // A sum below the normal numbers is exact, so it can be flushed after it is rounded.
   if constexpr (Mode::nearest) return detail::finish_nearest<Mode>(flushed_if<Mode::flush>(a + b));
   const double x = a, y = b;
   return detail::finish<Mode>(with_zero_sign<Mode::rounding>(add_odd(x, y), x, y));
@@ -94,8 +94,8 @@ template <class Mode = FloatMode<>> constexpr float fma_f32(float a, float b, fl
   b = flushed_if<Mode::flush>(b);
   c = flushed_if<Mode::flush>(c);
   if constexpr (Mode::nearest && Mode::flush) {
-    // Where scaling overflows, the result is not tiny: the larger term is too large to be cancelled but for its last
-    // bits, which are far above the smallest normal number, or to zero.
+    // If scaling overflows, the result is not tiny: cancellation of the larger term leaves zero or its last bits, which
+    // are far above the smallest normal number.
     const float scaled = fma_nearest(a * detail::tiny_scale, b, c * detail::tiny_scale);
     return detail::finish_nearest<Mode>(detail::flushed_if_tiny(fma_nearest(a, b, c), scaled));
   } else if constexpr (Mode::nearest) {
@@ -123,8 +123,8 @@ template <class Mode = FloatMode<>> inline float sqrt_f32(float a) {
 template <Rounding Mode = Rounding::nearest_even> constexpr double add_f64(double a, double b) {
   const double sum = a + b;
   if constexpr (Mode == Rounding::nearest_even) return with_nan_of(sum, a, b);
-  // Fast2Sum: with the larger operand first the error is exact and nothing overflows but the sum itself, which the
-  // infinite error then corrects.
+  // Fast2Sum: with the larger operand first the error is exact, and only the sum itself can overflow; the infinite
+  // error then corrects it.
   const bool in_order = __builtin_fabs(a) >= __builtin_fabs(b);
   const double large = in_order ? a : b;
   const double small = in_order ? b : a;
@@ -153,7 +153,7 @@ template <Rounding Mode = Rounding::nearest_even> constexpr double div_f64(doubl
   else
     return with_nan_of(wide_div<Mode>(a, b), a, b);
 }
-// .ftz is accepted for f64 reciprocals and does what it says.
+// .ftz is accepted for f64 reciprocals and flushes operand and result.
 template <Rounding Mode = Rounding::nearest_even, bool Flush = false> constexpr double rcp_f64(double a) {
   return flushed_if<Flush>(div_f64<Mode>(1.0, flushed_if<Flush>(a)));
 }
@@ -164,7 +164,7 @@ template <Rounding Mode = Rounding::nearest_even> inline double sqrt_f64(double 
     return with_nan_of(wide_sqrt<Mode>(a), a);
 }
 
-// The operands in half precision are extended to f32, the operation is one of f32.
+// The half-precision operands are extended to f32, the operation is an f32 one.
 template <class Mode, class Half> constexpr float add_mixed(Half a, float c) {
   return add_f32<Mode>(to_float(a), c);
 }
@@ -175,7 +175,7 @@ template <class Mode, class Half> constexpr float fma_mixed(Half a, Half b, floa
   return fma_f32<Mode>(to_float(a), to_float(b), c);
 }
 
-// NaNs are made quiet, keep their payload and get the sign, too: so ptxas folds them.
+// NaNs are made quiet, keep their payload and get the new sign, as ptxas folds them.
 template <bool Flush = false, class T> constexpr T abs_float(T a) {
   return from_bits<T>(magnitude_bits(flushed_if<Flush>(quieted(a))));
 }

@@ -1,11 +1,11 @@
 // Floating-point numbers as bit patterns: the types of a lane, NaNs, subnormal numbers, clamping.
 //
-// Which NaN an operation gives: PTX leaves the NaNs of 32-bit and narrower types open; here they are the canonical ones
-// (0x7fffffff, 0x7fff), which is what NVIDIA's assembler and GPUs produce. f64 passes payloads on, the first NaN
-// operand's first.
+// NaN results: PTX leaves the NaNs of 32-bit and narrower types open; here they are the canonical ones (0x7fffffff,
+// 0x7fff), as NVIDIA's assembler and GPUs produce them. f64 operations propagate the payload of the first NaN
+// operand.
 //
-// Functions are pure, total and free of branches on data, so that a loop over the 32 lanes of a warp vectorises. None
-// depends on the FPU's rounding mode being anything but round to nearest.
+// Functions are pure, total and free of branches on data, so that a loop over the 32 lanes of a warp vectorises. They
+// require that the FPU rounds to nearest, its default.
 #pragma once
 
 #include <bit>
@@ -13,7 +13,7 @@
 
 namespace ptxrewrite::emulator::semantics {
 
-// Halves are carried as bits: their arithmetic is done in wider types.
+// Halves are stored as bits: their arithmetic is done in wider types.
 struct Float16 {
   uint16_t bits = 0;
 };
@@ -75,7 +75,7 @@ constexpr bool is_nan(double a) {
 template <class T> constexpr bool is_infinite(T a) {
   return magnitude_bits(a) == FloatTraits<T>::infinity;
 }
-// The smallest normal number's bits are the lowest bit of the exponent.
+// The smallest normal number has only the lowest exponent bit set.
 template <class T> constexpr BitsOf<T> min_normal_bits = static_cast<BitsOf<T>>(FloatTraits<T>::quiet << 1);
 template <class T> constexpr bool is_subnormal(T a) {
   return magnitude_bits(a) < min_normal_bits<T> && magnitude_bits(a) != 0;
@@ -120,7 +120,7 @@ constexpr double saturated(double a) {
   const double positive = a > 0.0 ? a : 0.0;
   return positive < 1.0 ? positive : 1.0;
 }
-// Bits of positive numbers are ordered as the numbers are.
+// Bit patterns of positive numbers have the same order as the numbers.
 template <class T> constexpr T saturated_bits(T a) {
   const auto bits = is_nan(a) || is_negative(a) ? BitsOf<T>{0} : to_bits(a);
   return from_bits<T>(bits < FloatTraits<T>::one ? bits : FloatTraits<T>::one);
@@ -132,13 +132,13 @@ constexpr BFloat16 saturated(BFloat16 a) {
   return saturated_bits(a);
 }
 
-// .relu: negative numbers, -0 too, become +0; NaNs the canonical one.
+// .relu: negative numbers, including -0, become +0; NaNs become the canonical NaN.
 template <class T> constexpr T clamped_below(T a) {
   return is_nan(a) ? canonical_nan<T>() : is_negative(a) ? from_bits<T>(0) : a;
 }
 
-// The result of f64 arithmetic with the NaN that its operands ask for: the first one among them, made quiet, or the
-// default NaN of an invalid operation. SSE does the same but for two NaN operands, which the compiler may exchange.
+// The NaN of f64 arithmetic: the first NaN among the operands, made quiet, or the default NaN of an invalid operation.
+// SSE has the same rule, but the compiler may exchange the operands, which matters if both are NaN.
 #if defined(__x86_64__)
 constexpr bool native_nan_rules = true;
 #else

@@ -1,5 +1,5 @@
 // Comparison of floats: the predicates of setp and set. A comparison with NaN is false, `ne` included; the forms that
-// end in u are true for NaN. Zeros are equal. .ftz flushes the operands. What is made of the result (and, or, xor, the
+// end in u are true for NaN. Zeros are equal. .ftz flushes the operands. The use of the result (and, or, xor, the
 // complement for q) is in compare.h.
 #pragma once
 
@@ -60,7 +60,7 @@ template <FloatComparison Comparison> constexpr bool compare_float(BFloat16 a, B
   return compare_ieee<Comparison>(to_float(a), to_float(b));
 }
 
-// What set writes for true: all ones in integers, one in floats.
+// The value that set writes for true: all ones in integers, 1.0 in floats.
 template <class T> constexpr T set_true_value() {
   if constexpr (requires { FloatTraits<T>::one; })
     return from_bits<T>(FloatTraits<T>::one);

@@ -1,8 +1,8 @@
 // f16 and bf16 arithmetic of one lane, and the same on both halves of .f16x2 and .bf16x2: add, sub, mul, fma.
 //
-// Sums and products are computed in f32, whose 24 bits are more than twice the 11 or 8 and two more: rounding them once
-// more is right. fma rounds to odd first (rounding.h). Modifiers: .ftz and .sat of f16, .relu, .oob, the directed
-// roundings of bf16 fma. Which f16 results count as subnormal for .ftz: as for f32 in float.h.
+// Sums and products are computed in f32: 24 bits are at least twice the 11 or 8 bits of a half plus two, so a second
+// rounding is correct. fma rounds to odd first (rounding.h). Modifiers: .ftz and .sat of f16, .relu, .oob, the directed
+// roundings of bf16 fma. Subnormal f16 results, for .ftz, are defined as for f32 in float.h.
 #pragma once
 
 #include "emulator/semantics/float.h"
@@ -28,8 +28,8 @@ constexpr float to_float(BFloat16 a) {
 
 namespace detail {
 
-// What encode<f16_format, nearest_even> does, faster: normal results by an integer addition that rounds and changes the
-// bias, subnormal ones by an f32 addition that puts the last bit where that of f16 is.
+// A faster encode<f16_format, nearest_even>: normal results by an integer addition that rounds and changes the bias,
+// subnormal ones by an f32 addition that aligns the last bit with that of f16.
 constexpr Float16 nearest_f16(float a) {
   const uint32_t magnitude = magnitude_bits(a);
   const uint32_t odd = (magnitude >> 13) & 1;
@@ -65,11 +65,11 @@ struct HalfMode {
 
 namespace detail {
 
-// An exact value, or one rounded to f32 in a way that does not show in a half.
+// Rounds `value` to Half; it is exact, or rounded to f32 in a way that does not change the result.
 template <class Half, HalfMode Mode> constexpr Half finish_half(float value) {
   Half result = to_half<Half, narrow_rounding(Mode.rounding), NarrowOptions{.relu = Mode.relu}>(value);
   if constexpr (Mode.flush) {
-    // Below the midpoint between the smallest normal number and the number before it, were the exponent unbounded.
+    // Below the midpoint between the smallest normal number and the next smaller one of an unbounded exponent range.
     constexpr float limit = 0x1.ffep-15f;
     const auto sign = static_cast<uint16_t>(result.bits & FloatTraits<Half>::sign);
     result.bits = (value < limit) & (value > -limit) ? sign : result.bits;
@@ -90,7 +90,7 @@ template <class Half, HalfMode Mode = {}> constexpr Half mul_half(Half a, Half b
   return detail::finish_half<Half, Mode>(to_float(flushed_if<Mode.flush>(a)) * to_float(flushed_if<Mode.flush>(b)));
 }
 
-// The NaN that tensor copies fill with beyond the bounds of a tensor; its sign does not count.
+// The NaN that tensor copies use as fill value outside the bounds of a tensor, with either sign.
 constexpr bool is_out_of_bounds_nan(uint16_t bits) {
   return (bits & 0x7fff) == 0x7ff7;
 }
@@ -112,7 +112,7 @@ template <class Half, HalfMode Mode = {}> constexpr Half fma_half(Half a, Half b
   return result;
 }
 
-// abs, neg. Of single halves NaNs become canonical, in pairs nothing but the sign changes: so ptxas folds them.
+// abs, neg. ptxas' folding: NaNs of single halves become canonical, in pairs only the sign bit changes.
 template <bool Flush, class Half> constexpr Half abs_element(Half a) {
   return Half{magnitude_bits(flushed_if<Flush>(a))};
 }
@@ -126,7 +126,7 @@ template <bool Flush = false, class Half> constexpr Half neg_half(Half a) {
   return canonical(neg_element<Flush>(a));
 }
 
-// The same function on both elements of packed operands.
+// Applies a function to both elements of packed operands.
 template <auto function, class T, class... More> constexpr auto on_pair(Pair<T> a, More... more) {
   using Result = decltype(function(a.low, more.low...));
   return Pair<Result>{function(a.low, more.low...), function(a.high, more.high...)};

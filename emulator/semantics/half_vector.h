@@ -1,5 +1,5 @@
-// add, sub, mul and fma of f16 on eight numbers at once, where the host converts f16 by itself (F16C): the same bits as
-// the functions of half.h without modifiers, and for the same reasons.
+// add, sub, mul and fma of f16 on eight numbers at once, for hosts with f16 conversion instructions (F16C). Results
+// have the same bits as the functions of half.h without modifiers, for the same reasons.
 #pragma once
 
 #if defined(__F16C__) && defined(__AVX2__)
@@ -36,11 +36,11 @@ inline Halves mul_halves(Halves a, Halves b) {
   return to_halves(to_floats(a) * to_floats(b));
 }
 
-// The product is exact in f32, and the sum is rounded to odd there (rounding.h): the neighbour towards zero of what the
-// exact sum lies between, with its last bit set.
+// The product is exact in f32, and the sum is rounded to odd (rounding.h): of the two f32 numbers around the exact sum
+// the one towards zero, with its last bit set.
 inline Halves fma_halves(Halves a, Halves b, Halves c) {
   using Words = int32_t __attribute__((vector_size(4 * halves_at_once)));
-  using Bits = uint32_t __attribute__((vector_size(4 * halves_at_once))); // -0 and less wraps
+  using Bits = uint32_t __attribute__((vector_size(4 * halves_at_once))); // unsigned, so that -0 minus one wraps
   const Floats product = to_floats(a) * to_floats(b), addend = to_floats(c);
   const Floats sum = product + addend;
   const Floats addend_part = sum - product;

@@ -14,10 +14,10 @@ namespace ptxrewrite::emulator::semantics {
 __extension__ typedef __int128 Int128;
 __extension__ typedef unsigned __int128 Uint128;
 
-// Where arithmetic on T wraps without undefined behaviour: unsigned, and not promoted to int.
+// The type in which arithmetic on T wraps without undefined behaviour: unsigned, and not promoted to int.
 template <class T> using Modular = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
 
-// Twice as wide as T, of the same signedness.
+// The type twice as wide as T, of the same signedness.
 template <class T> struct WiderType;
 template <> struct WiderType<int8_t> { using type = int16_t; };
 template <> struct WiderType<uint8_t> { using type = uint16_t; };
@@ -55,7 +55,7 @@ template <class T> constexpr T relu(T a) {
   return a < 0 ? T{0} : a;
 }
 
-// The nearest number that Narrow can hold.
+// Clamps to the range of Narrow.
 template <class Narrow, class From> constexpr Narrow saturate(From value) {
   constexpr From low = static_cast<From>(std::numeric_limits<Narrow>::min());
   constexpr From high = static_cast<From>(std::numeric_limits<Narrow>::max());
@@ -75,7 +75,7 @@ template <class T> constexpr T mul_lo(T a, T b) {
 template <class T> constexpr Wider<T> mul_wide(T a, T b) {
   return static_cast<Wider<T>>(static_cast<Wider<T>>(a) * static_cast<Wider<T>>(b));
 }
-// int16_t x int16_t is formed in 32 bits and uint16_t x uint16_t fits there: no overflow on the way.
+// int16_t x int16_t is computed in 32 bits and uint16_t x uint16_t fits there: no intermediate overflow.
 template <class T> constexpr T mul_hi(T a, T b) {
   return static_cast<T>(mul_wide(a, b) >> bits_of<T>);
 }
@@ -92,7 +92,7 @@ constexpr int32_t mad_hi_sat(int32_t a, int32_t b, int32_t c) {
   return add_sat(mul_hi(a, b), c);
 }
 
-// The product of the low 24 bits of each source, sign-extended from bit 23 for int32_t: 48 bits.
+// The 48-bit product of the low 24 bits of each source, sign-extended from bit 23 for int32_t.
 template <class T> constexpr Wider<T> product24(T a, T b) {
   static_assert(sizeof(T) == 4);
   auto low24 = [](T value) { return static_cast<T>(static_cast<T>(static_cast<uint32_t>(value) << 8) >> 8); };
@@ -115,21 +115,21 @@ constexpr int32_t mad24_hi_sat(int32_t a, int32_t b, int32_t c) {
   return add_sat(mul24_hi(a, b), c);
 }
 
-// c + |a - b|; the order of a and b is that of T, the difference wraps.
+// c + |a - b|; a and b are compared as T, the difference wraps.
 template <class T> constexpr T sad(T a, T b, T c) {
   return add(c, a < b ? sub(b, a) : sub(a, b));
 }
 
-// a / b rounded towards zero, for b other than 0; the smallest number divided by -1 wraps.
+// a / b rounded towards zero, for b other than 0; the most negative number divided by -1 wraps.
 //
-// Machines divide vectors of floats but not of integers. The floating-point quotient of two integers of at most n bits
-// is never rounded up to an integer above the exact one: that lies at least 1 / b away, a relative distance of more
-// than 2^-(n+1), where doubles are exact to 2^-53 and floats to 2^-24.
+// Hosts divide vectors of floats but not of integers. The floating-point quotient of two integers of at most n bits is
+// never rounded up to an integer above the exact quotient: that integer is at least 1 / b away, a relative distance of
+// more than 2^-(n+1), and doubles have an error of 2^-53, floats of 2^-24.
 template <class T> constexpr T quotient(T a, T b) {
   if constexpr (sizeof(T) == 2) {
     return static_cast<T>(static_cast<int32_t>(static_cast<float>(a) / static_cast<float>(b)));
   } else if constexpr (sizeof(T) == 4) {
-    // Added to 1.5 * 2^52 an integer stands in the low bits of the sum, modulo 2^32.
+    // Adding 1.5 * 2^52 puts an integer, modulo 2^32, into the low bits of the sum.
     const double truncated = __builtin_trunc(static_cast<double>(a) / static_cast<double>(b));
     return static_cast<T>(static_cast<uint32_t>(std::bit_cast<uint64_t>(truncated + 0x1.8p52)));
   } else {
@@ -139,18 +139,18 @@ template <class T> constexpr T quotient(T a, T b) {
   }
 }
 
-// Division by zero has no defined result; it is all ones, which is what ptxas folds it to.
+// Division by zero has no defined result in PTX; here it gives all ones, as ptxas folds it.
 template <class T> constexpr T div(T a, T b) {
   const T result = quotient(a, b == 0 ? T{1} : b);
   return b == 0 ? all_ones<T> : result;
 }
-// The sign is that of the dividend. By zero: all ones, as ptxas folds it.
+// The sign is that of the dividend. Division by zero gives all ones, as ptxas folds it.
 template <class T> constexpr T rem(T a, T b) {
   const T result = sub(a, mul_lo(quotient(a, b == 0 ? T{1} : b), b));
   return b == 0 ? all_ones<T> : result;
 }
 
-// c + the dot product of four bytes with four bytes; A and B (int32_t or uint32_t) say how each operand's bytes extend.
+// c + the dot product of four bytes with four bytes; A and B (int32_t or uint32_t) are the signedness of the bytes.
 template <class A, class B> constexpr uint32_t dp4a(uint32_t a, uint32_t b, uint32_t c) {
   using ByteA = std::conditional_t<std::is_signed_v<A>, int8_t, uint8_t>;
   using ByteB = std::conditional_t<std::is_signed_v<B>, int8_t, uint8_t>;
@@ -159,7 +159,7 @@ template <class A, class B> constexpr uint32_t dp4a(uint32_t a, uint32_t b, uint
   return c;
 }
 
-// c + the dot product of a's two halves with two bytes of b: the low ones or the high ones.
+// c + the dot product of the two halves of a with the low or the high two bytes of b.
 template <class A, class B, bool High> constexpr uint32_t dp2a(uint32_t a, uint32_t b, uint32_t c) {
   using HalfA = std::conditional_t<std::is_signed_v<A>, int16_t, uint16_t>;
   using ByteB = std::conditional_t<std::is_signed_v<B>, int8_t, uint8_t>;
@@ -170,7 +170,7 @@ template <class A, class B, bool High> constexpr uint32_t dp2a(uint32_t a, uint3
   return c;
 }
 
-// clmad: the product of polynomials over GF(2), whose coefficients are the bits, and a sum without carries.
+// clmad: multiplication of polynomials over GF(2), with bits as coefficients, and an addition without carries.
 constexpr uint64_t carry_less_low(uint64_t a, uint64_t b) {
   uint64_t product = 0;
   for (unsigned i = 0; i < 64; ++i)

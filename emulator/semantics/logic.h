@@ -25,7 +25,7 @@ template <class U> constexpr U cnot(U a) {
   return a == 0 ? U{1} : U{0};
 }
 
-// Bit i of the result is bit (4a + 2b + c) of the table, a, b, c being bit i of the operands.
+// Bit i of the result is bit (4a + 2b + c) of the table, where a, b, c are bit i of the operands.
 constexpr uint32_t lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t table) {
   auto entry = [table](unsigned index) { return 0u - ((table >> index) & 1); };
   auto choose = [](uint32_t selector, uint32_t if_clear, uint32_t if_set) {
@@ -50,7 +50,7 @@ template <class T> constexpr T shr(T a, uint32_t amount) {
     return amount < bits_of<T> ? static_cast<T>(a >> (amount & (bits_of<T> - 1))) : T{0};
 }
 
-// b:a is a 64-bit number with b on top. Left: its upper word after the shift; right: its lower word.
+// b:a is a 64-bit number with b as its upper word. A left shift returns the upper word, a right shift the lower word.
 template <Overflow Mode> constexpr uint32_t shf_amount(uint32_t amount) {
   if constexpr (Mode == Overflow::wrap) return amount & 31;
   return amount < 32 ? amount : 32;
@@ -64,7 +64,7 @@ template <Overflow Mode> constexpr uint32_t shf_r(uint32_t a, uint32_t b, uint32
 
 enum class PermuteMode : uint8_t { f4e, b4e, rc8, ecl, ecr, rc16 };
 
-// Bytes of b:a chosen by the nibbles of the selector's low half; a nibble's top bit asks for the byte's sign instead.
+// Selects bytes of b:a by the four low nibbles of the selector; a nibble's top bit selects the byte's sign.
 constexpr uint32_t prmt(uint32_t a, uint32_t b, uint32_t selector) {
   const uint64_t bytes = (uint64_t{b} << 32) | a;
   uint32_t result = 0;
@@ -76,7 +76,7 @@ constexpr uint32_t prmt(uint32_t a, uint32_t b, uint32_t selector) {
   }
   return result;
 }
-// The special modes are one of four permutations each, chosen by the selector's low two bits.
+// Each special mode is one of four permutations, selected by the low two bits of the selector.
 template <PermuteMode Mode> constexpr uint32_t prmt_mode(uint32_t a, uint32_t b, uint32_t selector) {
   const uint32_t k = selector & 3;
   uint32_t nibbles = 0;

@@ -1,7 +1,7 @@
 // min and max of floats: any type, .NaN, .ftz, .xorsign.abs, and with three operands .abs.
 //
-// -0 is less than +0. Halves are compared as bits that are made to be ordered as signed integers, where a NaN is put so
-// that it cannot win, or, with .NaN, so that it must.
+// -0 is less than +0. Halves are compared as bits mapped to the order of signed integers; NaN is mapped to the end of
+// that order where it loses every comparison, or, with .NaN, to the end where it wins.
 #pragma once
 
 #include "emulator/semantics/float_bits.h"
@@ -35,7 +35,7 @@ template <class T> constexpr T from_ordered(typename FloatTraits<T>::SignedBits 
 template <bool Max, MinMaxMode Mode, class T> constexpr T min_max_of(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
     T chosen = Max ? (a > b ? a : b) : (a < b ? a : b);                                    // b, if one is NaN
-    const T equal = from_bits<T>(Max ? to_bits(a) & to_bits(b) : to_bits(a) | to_bits(b)); // of equal ones, zeros too
+    const T equal = from_bits<T>(Max ? to_bits(a) & to_bits(b) : to_bits(a) | to_bits(b)); // if a == b, also -0 and +0
     chosen = a == b ? equal : chosen;
     chosen = is_nan(Mode.propagate_nan ? a : b) ? a : chosen;
     return canonical(chosen);
@@ -59,8 +59,8 @@ template <MinMaxMode Mode, class T> constexpr T prepared(T a) {
 
 } // namespace detail
 
-// One NaN operand is ignored (without .NaN); the result of two is the canonical NaN. .xorsign: the sign is that of the
-// product, unless the result is a NaN.
+// A single NaN operand is ignored (without .NaN); two NaNs give the canonical NaN. .xorsign: the result has the sign of
+// the product, unless it is a NaN.
 template <bool Max, MinMaxMode Mode = {}, class T> constexpr T min_max(T a, T b) {
   const T result = detail::min_max_of<Max, Mode>(detail::prepared<Mode>(a), detail::prepared<Mode>(b));
   if constexpr (Mode.xorsign) {

@@ -1,6 +1,6 @@
 // Numbers of 4 to 16 bits whose format is known only when a kernel is decoded, for instructions with many formats: the
-// .x4 arithmetic (PTX ISA 9.4, 9.7.6) and cvt from 9.1 on. A number becomes an f64 exactly; results are rounded once,
-// through values that are rounded to odd.
+// .x4 arithmetic (PTX ISA 9.4, 9.7.6) and cvt from 9.1 on. A number is converted to f64 exactly; results are rounded
+// once, by way of values that are rounded to odd.
 #pragma once
 
 #include "emulator/semantics/float.h"
@@ -23,7 +23,7 @@ constexpr unsigned width_of(NarrowKind kind) {
   case NarrowKind::e2m3:
   case NarrowKind::ue8m0:
   case NarrowKind::s2f6:
-    return 8; // of e3m2 and e2m3 the lower six count
+    return 8; // e3m2 and e2m3 use the lower six bits
   case NarrowKind::f16:
   case NarrowKind::bf16:
     return 16;
@@ -34,7 +34,7 @@ constexpr unsigned width_of(NarrowKind kind) {
   return 32;
 }
 
-// The value of a code; of tf32 and f32 the whole register.
+// The value of a code; a code of tf32 or f32 is the whole register.
 constexpr double value_of(NarrowKind kind, uint32_t code) {
   switch (kind) {
   case NarrowKind::e5m2:
@@ -49,7 +49,7 @@ constexpr double value_of(NarrowKind kind, uint32_t code) {
     return static_cast<double>(decode<e2m1_format>(code & 0xf));
   case NarrowKind::ue8m0:
     return static_cast<double>(decode_ue8m0(code & 0xff));
-  case NarrowKind::s2f6: // two's complement, 6 bits behind the point
+  case NarrowKind::s2f6: // two's complement, 6 bits after the binary point
     return static_cast<double>(static_cast<int8_t>(code)) / 64.0;
   case NarrowKind::f16:
     return static_cast<double>(to_float(Float16{static_cast<uint16_t>(code)}));
@@ -68,7 +68,7 @@ struct NarrowResult {
   bool finite = false;          // .satfinite
   bool relu = false;            // negative numbers become +0
   bool positive_zero = false;   // .pzo: -0 becomes +0
-  bool overflow_is_nan = false; // of e4m3 arithmetic without .satfinite, where there is no infinity
+  bool overflow_is_nan = false; // e4m3 arithmetic without .satfinite: the format has no infinity
 };
 
 namespace detail {
@@ -87,7 +87,7 @@ template <SmallFormat Format> constexpr uint32_t narrow_code(float value, const 
   return code;
 }
 
-// NaN becomes the largest number, as in the other formats without one.
+// NaN becomes the largest number, as in the other formats without a NaN.
 constexpr uint32_t fixed_point_code(double value, const NarrowResult& to) {
   if (value != value) return 0x7f;
   const double scaled = value * 64.0;
@@ -100,7 +100,7 @@ constexpr uint32_t fixed_point_code(double value, const NarrowResult& to) {
 
 } // namespace detail
 
-// The code of a value; of tf32 the whole register.
+// The code of a value; for tf32 the whole register.
 constexpr uint32_t code_of(double value, const NarrowResult& to) {
   if (to.kind == NarrowKind::s2f6) return detail::fixed_point_code(value, to);
   const float narrow = narrow_odd(value);
@@ -131,12 +131,12 @@ constexpr uint32_t code_of(double value, const NarrowResult& to) {
   return 0;
 }
 
-// 2^(scale - 127); NaN of 0xff.
+// 2^(scale - 127); NaN for 0xff.
 constexpr double scale_of(uint32_t scale) {
   return static_cast<double>(decode_ue8m0(scale & 0xff));
 }
 
-// Subnormal numbers of a type become zeros of their sign.
+// Flushes numbers that are subnormal in this type to zeros of their sign.
 constexpr double without_subnormal(NarrowKind kind, double value) {
   const double least = kind == NarrowKind::f16 ? 0x1p-14 : 0x1p-126; // the smallest normal number
   return value < least && value > -least ? value * 0.0 : value;

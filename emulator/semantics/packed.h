@@ -1,5 +1,5 @@
 // Two 16-bit or four 8-bit integers in one 32-bit register (.u16x2 .s16x2 .u8x4 .s8x4): add, sub, neg, min, max, with
-// .sat and .relu, and set. Each number is computed alone: nothing carries from one into the next.
+// .sat and .relu, and set. Elements are independent: no carry from one element into the next.
 #pragma once
 
 #include "emulator/semantics/integer.h"
@@ -9,7 +9,7 @@
 
 namespace ptxrewrite::emulator::semantics {
 
-// `operation` on both halves; Half is int16_t or uint16_t.
+// Applies `operation` to both halves; Half is int16_t or uint16_t.
 template <class Half, class Operation> constexpr uint32_t each_half(uint32_t a, uint32_t b, Operation operation) {
   const auto low = static_cast<uint16_t>(operation(static_cast<Half>(a), static_cast<Half>(b)));
   const auto high = static_cast<uint16_t>(operation(static_cast<Half>(a >> 16), static_cast<Half>(b >> 16)));
@@ -31,7 +31,7 @@ constexpr uint32_t max_relu_s16x2(uint32_t a, uint32_t b) {
   return each_half<int16_t>(a, b, [](int16_t x, int16_t y) { return relu(max(x, y)); });
 }
 
-// `operation` on all four bytes; Byte is int8_t or uint8_t.
+// Applies `operation` to all four bytes; Byte is int8_t or uint8_t.
 template <class Byte, class Operation> constexpr uint32_t each_byte(uint32_t a, uint32_t b, Operation operation) {
   uint32_t result = 0;
   for (unsigned shift = 0; shift < 32; shift += 8)
@@ -81,7 +81,7 @@ constexpr uint32_t neg_s8x4(uint32_t a) {
   return sub_x4(0, a);
 }
 
-// set: all bits of a number where the comparison holds, none elsewhere.
+// set: all bits of an element are one if the comparison holds, else zero.
 template <class Half, class Compare> constexpr uint32_t set_x2(uint32_t a, uint32_t b) {
   return each_half<Half>(a, b, [](Half x, Half y) { return Compare()(x, y) ? 0xffff : 0; });
 }

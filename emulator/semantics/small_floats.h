@@ -1,8 +1,8 @@
 // Formats narrower than f32: f16, bf16, tf32, e5m2, e4m3, e3m2, e2m3, e2m1 and ue8m0, and the conversion of f32 into
 // each of them in every rounding. Codes are the low bits of a uint32_t.
 //
-// One algorithm serves all signed formats: the f32's bits, as an integer, are the code in a format with a longer
-// fraction, so dropping bits with the right carry is the conversion; where the result is subnormal, more bits drop.
+// One algorithm serves all signed formats: the bits of the f32, as an integer, are the code in a format with a longer
+// fraction, so the conversion drops low bits with the right carry; subnormal results drop more bits.
 #pragma once
 
 #include "emulator/semantics/float_bits.h"
@@ -12,14 +12,14 @@
 
 namespace ptxrewrite::emulator::semantics {
 
-// A binary format with a sign bit on top. Codes from `infinity` on are infinity and NaNs; without an infinity (e4m3 has
-// one NaN, the narrower formats none) everything too large becomes the largest number.
+// A binary format whose top bit is the sign. Codes from `infinity` on are infinity and NaNs; in a format without an
+// infinity (e4m3 has one NaN, narrower formats none) values that are too large become the largest number.
 struct SmallFormat {
   int exponent_bits = 0;
   int fraction_bits = 0;
   uint32_t max_finite = 0;
   uint32_t infinity = 0; // 0: none
-  uint32_t nan = 0;      // what NaN becomes; the largest number where the format has no NaN
+  uint32_t nan = 0;      // the code for NaN; the largest number if the format has no NaN
   constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
   constexpr uint32_t sign() const { return uint32_t{1} << (exponent_bits + fraction_bits); }
 };
@@ -32,30 +32,30 @@ inline constexpr SmallFormat e3m2_format = {3, 2, 0x1f, 0, 0x1f};
 inline constexpr SmallFormat e2m3_format = {2, 3, 0x1f, 0, 0x1f};
 inline constexpr SmallFormat e2m1_format = {2, 1, 0x7, 0, 0x7};
 
-// How conversions round beyond Rounding: .rna, and .rs by given random bits.
+// Rounding modes of conversions: those of Rounding, .rna, and .rs with given random bits.
 enum class NarrowRounding : uint8_t { nearest_even, toward_zero, down, up, nearest_away, stochastic };
 constexpr NarrowRounding narrow_rounding(Rounding mode) {
   return static_cast<NarrowRounding>(mode);
 }
 
 struct NarrowOptions {
-  bool finite = false;            // .satfinite: what is too large becomes the largest number, infinity too
+  bool finite = false;            // .satfinite: values that are too large, infinity included, become the largest number
   bool relu = false;              // negative numbers become +0
   unsigned random_bit_count = 16; // of .rs
 };
 
 namespace detail {
 
-// The most bits that drop_bits has to drop: a significand of 24 bits moved below half a unit, and, where random bits
-// are added, below the last of them.
+// The largest shift of drop_bits: it moves a significand of 24 bits below half a unit, and, where random bits are
+// added, below the last random bit.
 template <NarrowRounding Mode> constexpr uint32_t most_dropped = Mode == NarrowRounding::stochastic ? 24 + 16 : 25;
 
-// `value` without its `shift` low bits, rounded.
+// Drops the `shift` low bits of `value`, rounded.
 template <NarrowRounding Mode, NarrowOptions Options>
 constexpr uint32_t drop_bits(uint32_t value, uint32_t shift, bool negative, uint32_t random) {
   if constexpr (Mode == NarrowRounding::stochastic) {
-    // The first of the dropped bits, as many as there are random bits, and these are added; their carry rounds up. With
-    // fewer dropped bits than random ones, zeros follow them.
+    // Adds the random bits to as many of the first dropped bits; a carry rounds up. If fewer bits are dropped than
+    // there are random bits, the dropped bits are extended with zeros.
     const uint64_t fixed_point = (static_cast<uint64_t>(value) << Options.random_bit_count) >> shift;
     return static_cast<uint32_t>((fixed_point + random) >> Options.random_bit_count);
   }
@@ -92,13 +92,13 @@ constexpr uint32_t encode(float a, uint32_t random = 0) {
   const uint32_t exponent = exponent_field != 0 ? exponent_field : 1;
   const uint32_t significand = (magnitude & 0x7fffff) | (exponent_field != 0 ? 0x800000u : 0u);
   const bool normal = exponent >= least_exponent;
-  // Normal results: exponent and fraction as one number, so that a carry runs from one into the other. Subnormal ones:
-  // the significand, moved to where the format's last bit is.
+  // Normal results: exponent and fraction as one number, so that a carry propagates from the fraction into the
+  // exponent. Subnormal results: the significand, aligned with the last bit of the format.
   const uint32_t value = normal ? magnitude - ((least_exponent - 1) << 23) : significand;
   const uint32_t missing = normal ? 0 : least_exponent - exponent;
   constexpr uint32_t most_missing = detail::most_dropped<Mode> - shift;
   const uint32_t total = shift + (missing < most_missing ? missing : most_missing);
-  // An f32 subnormal has no hidden bit; only formats with the exponents of f32 call it normal, and rightly.
+  // An f32 subnormal has no hidden bit; formats with the exponent range of f32 handle it correctly as `normal`.
   const uint32_t rounded = detail::drop_bits<Mode, Options>(value, total, negative, random);
 
   constexpr bool overflow_to_max = Mode == NarrowRounding::toward_zero;
@@ -117,9 +117,9 @@ constexpr uint32_t encode(float a, uint32_t random = 0) {
   return is_nan(a) ? Format.nan : code;
 }
 
-// The value of a code of at most 16 bits, exactly. What the f16 codes of NaNs become is some NaN.
+// The exact value of a code of at most 16 bits. f16 codes of NaNs give an unspecified NaN.
 template <SmallFormat Format> constexpr float decode(uint32_t code) {
-  // As bits of an f32 the code means 2^(f32 bias - bias) too little, also when it is subnormal.
+  // Read as bits of an f32, the code is too small by a factor 2^(f32 bias - bias), also if it is subnormal.
   constexpr int shift = 23 - Format.fraction_bits;
   constexpr float scale = from_bits<float>(static_cast<uint32_t>(254 - Format.bias()) << 23);
   const uint32_t magnitude = code & (Format.sign() - 1);
@@ -132,8 +132,8 @@ template <SmallFormat Format> constexpr float decode(uint32_t code) {
   return from_bits<float>(bits);
 }
 
-// ue8m0: the power of two 2^(code - 127), 0xff is NaN. The sign of the source does not count; zero and everything up to
-// 2^-127 become code 0.
+// ue8m0: the power of two 2^(code - 127), 0xff is NaN. The sign of the source is ignored; zero and values up to 2^-127
+// become code 0.
 template <bool Up, bool Finite> constexpr uint32_t encode_ue8m0(float a) {
   const uint32_t magnitude = magnitude_bits(a);
   const uint32_t exponent = magnitude >> 23;

@@ -1,10 +1,10 @@
 // The scalar video instructions of one lane: vadd, vsub, vabsdiff, vmin, vmax, vshl, vshr, vset and vmad.
 //
-// Bytes, halves or words of the sources are extended to 33 bits, the operation gives 34, and the result is optionally
-// clamped, then combined with c or merged into it. The steps and their widths are those of the manual. ptxas expands
-// these instructions into others and is not exact about it: unsigned .sat clamps below 0 only, signed .sat into a byte
-// or half turns negative results into the largest number, .min and .max look at the sign of the low 32 bits, and vmad
-// multiplies words as signed numbers.
+// Bytes, halves or words of the sources are extended to 33 bits, the result of the operation has 34 bits, is optionally
+// clamped, then combined with c or merged into it. The steps and their widths follow the manual. ptxas expands these
+// instructions into others and deviates: unsigned .sat clamps below 0 only, signed .sat into a byte or half turns
+// negative results into the largest number, .min and .max use the sign of the low 32 bits, and vmad multiplies words as
+// signed numbers.
 #pragma once
 
 #include "emulator/semantics/bits.h"
@@ -15,7 +15,7 @@
 
 namespace ptxrewrite::emulator::semantics {
 
-// Which part of a register an operand names.
+// The part of a register that an operand names.
 struct VideoPart {
   uint8_t offset = 0; // bits
   uint8_t width = 32; // 8, 16 or 32
@@ -31,12 +31,12 @@ struct VideoSource {
 
 enum class SecondaryOperation : uint8_t { none, add, min, max };
 
-// What happens to the result of the primary operation.
+// The steps applied to the result of the primary operation.
 struct VideoResult {
   bool is_signed = false; // dtype
   bool saturate = false;
   SecondaryOperation secondary = SecondaryOperation::none;
-  VideoPart part; // .b0 ... .h1 of the destination: the rest of d is c's
+  VideoPart part; // .b0 ... .h1 of the destination; the other bits of d come from c
 };
 
 enum class VideoOperation : uint8_t { add, sub, absdiff, min, max, shl, shr };
@@ -53,7 +53,7 @@ constexpr int64_t video_extract(uint32_t value, VideoSource source) {
   return source.is_signed ? sign_extend(part, source.part.width) : zero_extended;
 }
 
-// Of a 34-bit intermediate result.
+// Clamps a 34-bit intermediate result.
 constexpr int64_t video_clamp(int64_t value, unsigned bits, bool is_signed) {
   const int64_t low = is_signed ? -(int64_t{1} << (bits - 1)) : 0;
   const int64_t high = (int64_t{1} << (is_signed ? bits - 1 : bits)) - 1;
@@ -74,7 +74,7 @@ constexpr uint32_t video_finish(int64_t intermediate, const VideoResult& result,
   return ((static_cast<uint32_t>(value) << result.part.offset) & mask) | (c & ~mask);
 }
 
-// a and b as extended; for the shifts b is the amount already clamped to 32 or wrapped to 31.
+// a and b are extended; for shifts b is the amount, already clamped to 32 or wrapped to 31.
 template <VideoOperation Operation> constexpr int64_t video_operation(int64_t a, int64_t b) {
   switch (Operation) {
   case VideoOperation::add:
@@ -101,7 +101,7 @@ constexpr uint32_t video(uint32_t a, VideoSource a_source, uint32_t b, VideoSour
   return video_finish(video_operation<Operation>(video_extract(a, a_source), video_extract(b, b_source)), result, c);
 }
 
-// vshl and vshr; b is unsigned whatever b_source says.
+// vshl and vshr; b is unsigned, whatever b_source specifies.
 template <VideoOperation Operation, Overflow Mode>
 constexpr uint32_t video_shift(uint32_t a, VideoSource a_source, uint32_t b, VideoSource b_source, uint32_t c,
                                const VideoResult& result) {
@@ -110,7 +110,7 @@ constexpr uint32_t video_shift(uint32_t a, VideoSource a_source, uint32_t b, Vid
   return video_finish(video_operation<Operation>(video_extract(a, a_source), in_range), result, c);
 }
 
-// 1 or 0, unsigned, then as above.
+// The comparison gives 1 or 0, unsigned; secondary operation and merge as in video_finish.
 template <IntegerComparison Comparison>
 constexpr uint32_t vset(uint32_t a, VideoSource a_source, uint32_t b, VideoSource b_source, uint32_t c,
                         VideoResult result) {
@@ -122,13 +122,13 @@ constexpr uint32_t vset(uint32_t a, VideoSource a_source, uint32_t b, VideoSourc
 struct VmadShape {
   bool negate_product = false; // exactly one of a and b carries a minus
   bool negate_c = false;
-  bool plus_one = false; // .po, excludes both
+  bool plus_one = false; // .po, excludes both negations
   bool saturate = false;
   uint8_t shift = 0; // 7 for .shr7, 15 for .shr15
 };
 
-// (a * b) + c in full, shifted, its low 64 bits clamped to 32. The result is unsigned if both sources are and nothing
-// is negated: dtype does not matter.
+// (a * b) + c at full width, shifted, its low 64 bits clamped to 32. The result is unsigned if both sources are
+// unsigned and nothing is negated: dtype has no influence.
 constexpr uint32_t vmad(uint32_t a, VideoSource a_source, uint32_t b, VideoSource b_source, uint32_t c,
                         const VmadShape& shape) {
   const bool is_signed = a_source.is_signed || b_source.is_signed || shape.negate_product || shape.negate_c;

@@ -1,7 +1,7 @@
-// The video instructions on two halves or four bytes of one lane: vadd2, vsub4, vavrg2, vset4 and their kin.
+// The video instructions on two halves or four bytes of one lane: vadd2, vsub4, vavrg2, vset4 and so on.
 //
-// Each element of a source is any of the 4 halves or 8 bytes of b:a. Results that the mask names are written into c's
-// place (truncated, or clamped to dtype with .sat) or, with .add, summed up with c in full.
+// Each element of a source is one of the 4 halves or 8 bytes of b:a. Results selected by the mask replace elements of c
+// (truncated, or clamped to dtype with .sat) or, with .add, are summed up with all of c.
 #pragma once
 
 #include "emulator/semantics/compare.h"
@@ -14,7 +14,7 @@ namespace ptxrewrite::emulator::semantics {
 enum class SimdOperation : uint8_t { add, sub, avrg, absdiff, min, max };
 
 struct SimdSource {
-  uint16_t selector = 0; // 4 bits per element, element 0 lowest: which half or byte of b:a
+  uint16_t selector = 0; // 4 bits per element, element 0 lowest: the index of a half or byte of b:a
   bool is_signed = false;
 };
 
@@ -25,7 +25,7 @@ struct SimdResult {
   uint8_t mask = 0xf;      // bit i: element i is written (or added)
 };
 
-// Defaults: a's own elements for a, b's own for b.
+// Default selectors: the elements of a for source a, those of b for source b.
 template <unsigned Elements> constexpr uint16_t simd_default_a = Elements == 2 ? 0x10 : 0x3210;
 template <unsigned Elements> constexpr uint16_t simd_default_b = Elements == 2 ? 0x32 : 0x7654;
 
@@ -36,7 +36,7 @@ template <unsigned Elements> constexpr int64_t simd_extract(uint64_t both, SimdS
   return source.is_signed ? sign_extend(part, width) : part & ((int64_t{1} << width) - 1);
 }
 
-// `operation` takes two extended elements.
+// Applies `operation` to each pair of extended elements.
 template <unsigned Elements, class Operation>
 constexpr uint32_t each_element(uint32_t a, SimdSource a_source, uint32_t b, SimdSource b_source, uint32_t c,
                                 const SimdResult& result, Operation operation) {

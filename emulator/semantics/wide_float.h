@@ -1,5 +1,5 @@
 // f64 multiplication, fma, division and square root in directed rounding, on integers: exact significands of up to 128
-// bits, rounded once. Results for NaN operands are some NaN; the caller says which.
+// bits, rounded once. NaN operands give an unspecified NaN; the caller chooses the right one.
 #pragma once
 
 #include "emulator/semantics/float_bits.h"
@@ -11,7 +11,7 @@
 
 namespace ptxrewrite::emulator::semantics {
 
-// (-1)^negative * significand * 2^exponent, and a little more if `sticky`: less than one unit of the significand.
+// (-1)^negative * significand * 2^exponent, plus less than one unit of the significand if `sticky`.
 struct WideFloat {
   bool negative = false;
   bool sticky = false;
@@ -26,7 +26,7 @@ constexpr int bit_width(Uint128 a) {
   return high != 0 ? 64 + std::bit_width(high) : std::bit_width(static_cast<uint64_t>(a));
 }
 
-// A finite number.
+// Unpacks a finite number.
 constexpr WideFloat unpack(double a) {
   const uint64_t magnitude = magnitude_bits(a);
   const int exponent_field = static_cast<int>(magnitude >> 52);
@@ -35,7 +35,7 @@ constexpr WideFloat unpack(double a) {
   return {is_negative(a), false, (exponent_field == 0 ? 1 : exponent_field) - 1075, fraction | hidden};
 }
 
-// Drops `count` low bits into the sticky bit.
+// Shifts right by `count` bits; the dropped bits are collected in the sticky bit.
 constexpr void shift_right(WideFloat& a, int count) {
   if (count <= 0) return;
   if (count > 127) {
@@ -52,7 +52,7 @@ template <Rounding Mode> constexpr bool rounds_away(bool negative) {
   return Mode == Rounding::up ? !negative : Mode == Rounding::down && negative;
 }
 
-// `a` is not zero. The 53 leading bits remain, fewer below 2^-1022.
+// Rounds `a`, which is not zero, to f64: its 53 leading bits, or fewer below 2^-1022.
 template <Rounding Mode> constexpr double pack(WideFloat a) {
   static_assert(Mode != Rounding::nearest_even);
   constexpr int least_exponent = -1074;
@@ -82,9 +82,9 @@ constexpr bool both_finite(double a, double b) {
   return magnitude_bits(a) < FloatTraits<double>::infinity && magnitude_bits(b) < FloatTraits<double>::infinity;
 }
 
-// Adds `small` to `large`, whose leading bit is the higher one (or the same), without losing more than sticky bits.
+// Adds `small` to `large`, whose leading bit is at least as high; lost bits are kept as sticky.
 constexpr WideFloat add_in_order(WideFloat large, WideFloat small) {
-  // 106 bits of a product at most: 20 more make room for an exact sum, or put `small` below all that matters.
+  // A product has at most 106 bits: 20 more hold an exact sum, or put `small` below all significant bits.
   const int shift = 126 - bit_width(large.significand);
   large.significand <<= shift;
   large.exponent -= shift;
@@ -99,7 +99,7 @@ constexpr WideFloat add_in_order(WideFloat large, WideFloat small) {
     large.significand += small.significand;
     large.sticky = small.sticky;
   } else {
-    // What `small` lost makes the difference smaller: one unit less, and the rest of that unit is sticky.
+    // The bits that `small` lost reduce the difference: it is one unit less, and the rest of that unit is sticky.
     large.significand -= small.significand + (small.sticky ? 1 : 0);
     large.sticky = small.sticky;
   }
@@ -117,7 +117,7 @@ template <Rounding Mode> constexpr double wide_fma(double a, double b, double c)
   product.exponent += factor.exponent;
   product.significand *= factor.significand;
   const WideFloat addend = detail::unpack(c);
-  if (product.significand == 0) { // c, but for the sign of zero
+  if (product.significand == 0) { // the sum is c, except for the sign of zero
     const double zero = product.negative ? -0.0 : 0.0;
     return with_zero_sign<Mode>(zero + c, zero, c);
   }
@@ -127,7 +127,7 @@ template <Rounding Mode> constexpr double wide_fma(double a, double b, double c)
   const WideFloat sum = in_order ? detail::add_in_order(product, addend) : detail::add_in_order(addend, product);
   if (sum.significand == 0 && !sum.sticky) return Mode == Rounding::down ? -0.0 : 0.0;
   WideFloat result = sum;
-  // Operands of the same leading bit may come in the wrong order.
+  // Of two operands with the same leading bit the smaller one may have been taken as `large`.
   if (static_cast<Int128>(sum.significand) < 0) {
     result.significand = -sum.significand;
     result.negative = !sum.negative;
@@ -162,8 +162,8 @@ template <Rounding Mode> constexpr double wide_div(double a, double b) {
 template <Rounding Mode> inline double wide_sqrt(double a) {
   const double nearest = __builtin_sqrt(a);
   if (is_nan(nearest) || a == 0 || is_infinite(a)) return nearest;
-  // The root has 53 bits and its square 106, both exact here. Its exponent is about half of the radicand's, which
-  // therefore is the one to be shifted.
+  // The root has 53 bits and its square 106, both exact here. The root's exponent is about half of the radicand's, so
+  // the radicand is shifted to the exponent of the square.
   const WideFloat root = detail::unpack(nearest);
   const WideFloat square = {false, false, 2 * root.exponent, root.significand * root.significand};
   WideFloat radicand = detail::unpack(a);
