@@ -5,13 +5,13 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// Does the operand, no register, differ between lanes?
+// Whether the operand, which is not a register, differs between the lanes of a warp.
 bool differs_in_warp(const ir::Operand& operand) {
   return operand.is(ir::OperandKind::special_register) &&
          ir::info(static_cast<ir::SpecialRegister>(operand.id)).uniformity == ir::Uniformity::thread;
 }
 
-// Does the operand, no register, say all there is to say in 16 bits?
+// Whether the value of the operand, which is not a register, fits 16 bits.
 bool fits_16_bits(const ir::Operand& operand) {
   if (operand.is(ir::OperandKind::integer)) return operand.immediate >= -65536 && operand.immediate <= 65535;
   return !operand.is(ir::OperandKind::float32) && !operand.is(ir::OperandKind::float64) &&
@@ -87,7 +87,7 @@ void DatapathStudy::prepare(const Block& block) {
   sliced_ = std::make_unique<SlicedDatapath>(space);
 }
 
-// Warps of blocks that follow one another on the SM have the numbers of those before.
+// Blocks that follow one another on the SM reuse the warp slots of earlier blocks.
 void DatapathStudy::start_block(uint64_t block) {
   current_block_ = block;
   if (block / resident_blocks_ != current_batch_) sliced_->pair_up();
@@ -99,7 +99,7 @@ void DatapathStudy::start_block(uint64_t block) {
   }
 }
 
-// In which file it is when the machine has both units.
+// The access counter of the register file that holds `of` if the machine has both units.
 inline uint64_t& DatapathStudy::file_with_both(uint32_t slot, const HardwareRegister& of) {
   RegisterAccesses& accesses = counts_.with_both;
   if (scalar_->is_scalar(slot, of)) return accesses.scalar;
@@ -109,7 +109,7 @@ inline uint64_t& DatapathStudy::file_with_both(uint32_t slot, const HardwareRegi
 void DatapathStudy::executed(const StudiedExecution& execution) {
   if (execution.number >= sites_.size()) return;
   const DatapathSite& site = sites_[execution.number];
-  // Blocks that spin take turns: their bits are lost then.
+  // Blocks that run in turns (spinning on each other) lose the state of their registers at every switch.
   if (execution.block != current_block_) start_block(execution.block);
   const uint32_t slot = first_slot_ + execution.warp;
   const uint64_t weight = site.instruction.weight, times = execution.stands_for;
@@ -167,7 +167,7 @@ DatapathCounts DatapathStudy::counts() {
   counts.with_scalar = {scalar.vector_reads + scalar.vector_writes, 0, scalar.scalar_reads + scalar.scalar_writes};
   counts.with_slices.half = sliced.half_reads + sliced.half_writes;
   counts.with_slices.full = counts.accesses() - counts.with_slices.half;
-  // An expansion reads one file and writes the other; of a half, it writes the other half.
+  // An expansion reads one register file and writes another; expanding a half writes the other half of the register.
   for (RegisterAccesses* accesses : {&counts.with_scalar, &counts.with_both}) {
     accesses->full += scalar.expansions;
     accesses->scalar += scalar.expansions;

@@ -29,7 +29,7 @@ template <class V> bool is_zero(V value) {
   return (words[0] | words[1] | words[2] | words[3]) == 0;
 }
 
-// One word for each eighth of the widest array, from the digits of the golden ratio by mixed_bits.
+// One key per 64-bit word of the widest array: multiples of the golden ratio, mixed by mixed_bits.
 constexpr auto make_keys() {
   std::array<uint64_t, 64> keys{};
   for (uint64_t i = 0; i < keys.size(); ++i)
@@ -38,8 +38,8 @@ constexpr auto make_keys() {
 }
 alignas(64) constexpr std::array<uint64_t, 64> keys = make_keys();
 
-// Products of 32-bit halves, as fast non-cryptographic hashes have them; the words themselves are added so that a half
-// that happens to be zero does not hide the other one.
+// Sums products of 32-bit halves, like fast non-cryptographic hashes; the words themselves are added so that a half
+// that is zero does not cancel the other one.
 template <unsigned bytes> uint64_t hash_of(const std::byte* lanes) {
   using Words = Vector<uint64_t>;
   Words sum = {};
@@ -73,7 +73,7 @@ template <class T> Strides<T> strides_of(const std::byte* lanes, const WarpShape
   return strides;
 }
 
-// What the lane would hold if the array were affine.
+// The value of the lane in an affine array with these strides.
 template <class T> T affine_lane(T first, const Strides<T>& strides, const WarpShape& shape, unsigned lane) {
   auto index = [](uint32_t difference) { return static_cast<T>(static_cast<int32_t>(difference)); };
   return static_cast<T>(first + strides.x * index(shape.x[lane]) + strides.y * index(shape.y[lane]) +
@@ -82,14 +82,14 @@ template <class T> T affine_lane(T first, const Strides<T>& strides, const WarpS
 
 template <class T> bool is_affine(const std::byte* lanes, const WarpShape& shape, const Strides<T>& strides) {
   const T first = lane_of<T>(lanes, 0);
-  // Most arrays that are not show it here.
+  // A quick test that rejects most arrays that are not affine.
   for (unsigned lane : {31u, 14u})
     if (lane_of<T>(lanes, lane) != affine_lane(first, strides, shape, lane)) return false;
   alignas(64) std::array<T, warp_size> values;
   std::memcpy(values.data(), lanes, sizeof values);
   T difference = 0;
   if (!shape.has_y) {
-    // Lanes of one row: x counts them.
+    // Lanes of one row: the x index equals the lane.
     for (unsigned lane = 0; lane < warp_size; ++lane)
       difference |= static_cast<T>(values[lane] ^ static_cast<T>(first + strides.x * static_cast<T>(lane)));
   } else if (!shape.has_z) {
@@ -104,10 +104,10 @@ template <class T> bool is_affine(const std::byte* lanes, const WarpShape& shape
   return difference == 0;
 }
 
-// Of an affine array: is the step from each lane to the next the same, at the ends of rows and planes, too? Lanes that
-// are not in `mask` leave it open.
+// For an affine array: is the step from each lane to the next the same, also at the ends of rows and planes? Lanes
+// outside of `mask` are not compared.
 template <class T> bool is_consecutive(const std::byte* lanes, const WarpShape& shape, uint32_t mask = full_mask) {
-  if (!shape.has_y || (mask & 3) != 3) return true; // lanes of one row; of a warp that consists of its first lane
+  if (!shape.has_y || (mask & 3) != 3) return true; // lanes of one row, or only one lane
   const T first = lane_of<T>(lanes, 0), step = static_cast<T>(lane_of<T>(lanes, 1) - first);
   auto goes_on = [&](unsigned lane) {
     return lane >= warp_size || !(mask >> lane & 1) ||
@@ -117,7 +117,7 @@ template <class T> bool is_consecutive(const std::byte* lanes, const WarpShape& 
   return goes_on(shape.x_lane) && goes_on(next) && goes_on(shape.y_lane) && goes_on(shape.z_lane);
 }
 
-// Arrays that a few numbers describe are hashed by these.
+// Hashes of uniform and affine arrays, computed from the numbers that describe them.
 template <class T> uint64_t hash_of_uniform(T value) {
   return mixed_bits(uint64_t(value) + 0x9e3779b97f4a7c15 * sizeof(T));
 }
@@ -163,12 +163,12 @@ LaneFacts facts_of_wide(const std::byte* lanes) {
 LaneFacts facts_of_predicate(const std::byte* lanes, uint32_t mask) {
   const auto bits = lane_of<uint32_t>(lanes, 0) & mask;
   const bool uniform = bits == 0 || bits == mask;
-  // Uniform ones hash alike in all masks.
+  // Uniform predicates have the same hash for all masks.
   return {mixed_bits(0x5bd1e995 + (uniform ? (bits ? full_mask : 0) : bits)), {uniform, uniform, uniform, true, false}};
 }
 
 template <class T> bool is_affine_in(const std::byte* lanes, const WarpShape& shape, uint32_t mask) {
-  // Lanes that tell a stride have to be among them: those that are not there leave it open.
+  // A stride is known only if the lanes that define it are in the mask; otherwise it is taken as 0.
   WarpShape there = shape;
   auto has = [&](unsigned lane) { return lane < warp_size && (mask >> lane & 1); };
   if (!has(0)) return false;
@@ -218,7 +218,7 @@ WarpShape WarpShape::of(uint32_t warp, uint32_t block_x, uint32_t block_y) {
   }
   for (uint32_t lane = warp_size - 1; lane-- > 0;)
     if (shape.x[lane + 1] == shape.x[lane] + 1) shape.x_lane = lane;
-  // A warp is some rows of one plane, or some planes, or a part of a row.
+  // Regular: a warp consists of whole rows of one plane, of whole planes, or of a part of a row.
   auto divides = [](uint64_t part, uint64_t whole) { return whole % part == 0; };
   const uint64_t plane = uint64_t(block_x) * block_y;
   shape.regular = divides(warp_size, block_x) ||

@@ -1,6 +1,6 @@
-// What a lane array looks like in the 32 lanes of a warp, found out in a few vector instructions: the same everywhere,
-// affine in the thread's index, small enough for 16 bits, and a hash to compare it by. Studies of redundancy look at
-// every result of a kernel: this is their inner loop.
+// Properties of a lane array over the 32 lanes of a warp, computed in a few vector instructions: uniform, affine in the
+// thread index, within 16 bits, and a hash for comparisons. Studies of redundancy classify every result of a kernel:
+// this is their inner loop.
 #pragma once
 
 #include "emulator/core/micro_op.h"
@@ -11,21 +11,21 @@
 
 namespace ptxrewrite::emulator {
 
-// Where the threads of a warp are, from its first one on.
+// Positions of the threads of a warp relative to its first thread.
 struct WarpShape {
-  // Thread index less that of lane 0, as the numbers that a multiplication takes.
+  // Thread index minus that of lane 0, as unsigned factors of a stride.
   alignas(64) std::array<uint32_t, warp_size> x{}, y{}, z{};
   bool has_y = false, has_z = false; // not all zero
   bool regular = false;              // all warps of the block have this shape
-  // Lanes that tell the strides: x_lane and x_lane + 1 are neighbours in a row, y_lane is the first of the next row of
-  // the same plane, z_lane is in the next plane. warp_size: there is none, that stride is 0.
+  // Lanes that define the strides: x_lane and x_lane + 1 are neighbours in a row, y_lane is the first lane of the next
+  // row of the same plane, z_lane is in the next plane. warp_size: no such lane, the stride is 0.
   unsigned x_lane = warp_size, y_lane = warp_size, z_lane = warp_size;
 
-  // Of warp number `warp` of a block of that size.
+  // The shape of warp number `warp` in a block with these extents.
   static WarpShape of(uint32_t warp, uint32_t block_x, uint32_t block_y);
 };
 
-// One word, because there is one for every register of every warp.
+// Packed into one word, since there is one for every register of every warp.
 class LaneFacts {
 public:
   LaneFacts() = default; // nothing is known
@@ -41,12 +41,12 @@ public:
   bool known() const { return word_ != 0; }
   uint64_t hash() const { return word_ & ~flags; }
   bool uniform() const { return word_ & uniform_bit; } // the same in all lanes
-  // base + i * x + j * y + k * z for the thread index (x, y, z), modulo 2^bits; all that is uniform, too.
+  // base + i * x + j * y + k * z for the thread index (x, y, z), modulo 2^bits; true of uniform arrays, too.
   bool affine() const { return word_ & affine_bit; }
-  // base + i * lane, modulo 2^bits: one base and one stride. All that is uniform, too.
+  // base + i * lane, modulo 2^bits: one base and one stride. True of uniform arrays, too.
   bool consecutive() const { return word_ & consecutive_bit; }
-  // The upper 16 of 32 bits are the same in all lanes: all 0, or all 1 (composite-hpca13 §5.2: half width, and the sign
-  // that extends it). Of 64 bits, the upper 48.
+  // The upper 16 of 32 bits are the same in all lanes: all 0 or all 1 (composite-hpca13 §5.2: half width, extended by
+  // the sign). For 64 bits: the upper 48.
   bool narrow() const { return word_ & narrow_bit; }
   bool negative() const { return word_ & negative_bit; }
 
@@ -56,14 +56,14 @@ private:
   uint64_t word_ = 0;
 };
 
-// Of an array of `bits` (1: a predicate's mask, 8 .. 128) in all 32 lanes.
+// The facts of an array in all 32 lanes; `bits` is the element width (1: a predicate's mask, 8 .. 128).
 LaneFacts lane_facts(const std::byte* lanes, unsigned bits, const WarpShape& shape);
 
-// As if every other lane held what the first one of `mask` holds, so that what is uniform hashes alike whatever the
-// mask; but affine as the lanes of the mask alone are. `mask` is not 0.
+// The facts of the lanes in `mask`, which is not 0. Other lanes count as copies of the first lane in `mask`, so that
+// uniform values hash alike for every mask; affine() refers to the lanes in `mask` only.
 LaneFacts lane_facts_in(const std::byte* lanes, unsigned bits, const WarpShape& shape, uint32_t mask);
 
-// Of the same value in all lanes; `value` is zero-extended.
+// The facts of a value that is the same in all lanes; `value` is zero-extended.
 LaneFacts uniform_facts(uint64_t value, unsigned bits, uint64_t high = 0);
 
 } // namespace ptxrewrite::emulator

@@ -10,7 +10,7 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// The launch in the terms of the analysis.
+// The values of the launch for the linear analysis.
 ir::LaunchValues facts_of(const ir::Function& entry, const LaunchRequest& request) {
   ir::LaunchValues launch;
   launch.block = {request.block.x, request.block.y, request.block.z};
@@ -20,7 +20,7 @@ ir::LaunchValues facts_of(const ir::Function& entry, const LaunchRequest& reques
     const ir::Variable& variable = entry.variables[id];
     const uint64_t bytes = variable_bytes(variable, entry.dimensions.view(variable.dimensions));
     offset = align_up(offset, variable_alignment(variable));
-    std::vector<uint8_t> value; // empty: the launch will be refused
+    std::vector<uint8_t> value; // empty: the launch is going to be refused
     if (contains(0, request.parameters.size(), offset, bytes)) {
       value.resize(bytes);
       std::ranges::transform(std::span(request.parameters).subspan(offset, bytes), value.begin(),
@@ -36,7 +36,7 @@ bool is_linear(ir::ValueClass value_class) {
   return value_class <= ir::ValueClass::linear_loop;
 }
 
-// Of the places [first, first + 3) of a coefficient vector: is any not zero?
+// Whether any of the places [first, first + 3) of the coefficient vector is not zero.
 bool has_index(const ir::LinearForms& forms, const ir::LinearForm& form, unsigned first) {
   if (!form.has_coefficients()) return false;
   for (unsigned place = first; place < first + 3; ++place)
@@ -44,7 +44,7 @@ bool has_index(const ir::LinearForms& forms, const ir::LinearForm& form, unsigne
   return false;
 }
 
-// Is there something to compute that is the same for all threads: more than literals?
+// Whether a coefficient is not a literal, so that it has to be computed once for all threads.
 bool has_symbols(const ir::LinearForms& forms, const ir::LinearForm& form) {
   if (!form.has_coefficients()) return false;
   return std::ranges::any_of(form.coefficients, [&](ir::ExpressionId coefficient) {
@@ -70,7 +70,7 @@ void LinearParts::find_parts(const LinearAnalysis& analysis, const LaunchRequest
   const ir::Function& function = analysis.function();
   const ir::LinearForms& forms = *analysis.forms();
   const ir::LaunchValues launch = facts_of(function, request);
-  // Many values share an obligation.
+  // Cached, because many values share an obligation.
   std::vector<std::optional<bool>> fulfilled(forms.all_obligations().size());
   auto holds = [&](ir::ObligationId obligation) {
     std::optional<bool>& known = fulfilled[obligation.index()];
@@ -115,7 +115,7 @@ void LinearParts::finish(LinearityRow& row, uint32_t number, uint64_t trips) con
   if (!parts.per_trip) trips = 1;
   row.coefficient = parts.coefficient * trips;
   row.thread = parts.thread;
-  // Blocks that do not get there need nothing: what is the same in a block is at most once per warp.
+  // Blocks that do not execute it need nothing: a block-uniform value costs at most one lane per execution.
   row.block = std::min(parts.block * (parts.block_per_trip ? trips : 1), parts.thread ? UINT64_MAX : row.executions);
   row.linear = true;
   row.needed = std::min(row.lanes, row.coefficient + row.thread + row.block);

@@ -18,7 +18,7 @@ uint64_t chain(uint64_t state, uint64_t value) {
   return mixed_bits(state + 0x9e3779b97f4a7c15 + value);
 }
 
-// All 32 lanes: those that the guard leaves out hold what they held, which belongs to the result.
+// Hashes all 32 lanes: lanes that the guard disables keep their old values, which are part of the result.
 uint64_t hash_of_results(const ObservedInstruction& at) {
   uint64_t state = 0;
   for (const ObservedValue& result : at.results) {
@@ -37,7 +37,7 @@ uint64_t hash_of_results(const ObservedInstruction& at) {
   return state;
 }
 
-// Affine: one stride between the lanes of each row of threads, the same row again and again.
+// Affine: one stride between the lanes of a row of threads, with identical rows.
 ir::MarkKind kind_of(const ObservedValue& value, unsigned row) {
   if (value.same_in(full_mask)) return ir::MarkKind::uniform;
   if (value.bits < 8 || value.bits > 64) return ir::MarkKind::unstructured;
@@ -56,7 +56,7 @@ ir::MarkKind kind_of_results(const ObservedInstruction& at, uint32_t width) {
   return kind;
 }
 
-// All warps of the block wait there: no number of threads is given.
+// A barrier at which all warps of the block wait: without a number of threads.
 bool is_block_barrier(const ObservedInstruction& at, const ir::Form& form) {
   const bool barrier = form.opcode == ir::Opcode::bar || form.opcode == ir::Opcode::barrier;
   if (!barrier || form.has(ir::Modifier::warp) || form.has(ir::Modifier::cluster)) return false;
@@ -96,7 +96,7 @@ void MarkCheck::executing(const ObservedInstruction& at) {
   uint64_t& branches = histories.branches[at.warp->index];
   if (form.effects.transfers_control()) branches = chain(branches, uint64_t(at.number) << 32 | at.mask);
   if (!waits) return;
-  // Whatever way a warp came, here it is with the others again.
+  // After a barrier the branches taken before it no longer distinguish the warps.
   uint64_t& barriers = histories.barriers[at.warp->index];
   barriers = chain(barriers, at.number);
   branches = barriers;

@@ -1,8 +1,8 @@
-// How much of what a kernel computes it has computed already: the limit studies WP and TB of r2d2 §2.2.
+// The share of computations that a kernel repeats: the limit studies WP and TB of r2d2 §2.2.
 //
 //   RedundancyStudy study;
 //   program->launch({.kernel = "k", ..., .observer = &study});
-//   study.rows(): by static instruction, how often its lanes agreed, and how often an earlier warp had done the same
+// study.rows(): by static instruction, how often its lanes had equal sources, and how often an earlier warp had them
 #pragma once
 
 #include "emulator/core/observer.h"
@@ -17,16 +17,16 @@ struct RedundancyRow {
   ir::InstructionId instruction;
   uint64_t executions = 0; // by warps with at least one lane whose guard was true
   uint64_t lanes = 0;
-  // WP: all active lanes have the same sources. One thread instruction would do.
+  // WP: all active lanes have the same sources. One thread instruction suffices.
   uint64_t uniform = 0;
   uint64_t uniform_lanes = 0;
-  // TB: an earlier warp of the block has executed it for the same lanes with the same sources. None would do.
+  // TB: an earlier warp of the block executed it for the same lanes with the same sources. It could be skipped.
   uint64_t repeated = 0;
   uint64_t repeated_lanes = 0;
 };
 
-// An instruction whose sources cannot be seen (ObservedInstruction::complete) is never redundant. What memory holds is
-// no source, nor is the guard: a load of the same address counts as the same. Sources of whole warps are compared by
+// An instruction whose sources cannot be observed (ObservedInstruction::complete) is never redundant. Memory contents
+// and guards are not sources: two loads of the same address count as equal. Sources of whole warps are compared by
 // 64-bit hashes.
 class RedundancyStudy final : public ValueObserver {
 public:
@@ -39,7 +39,7 @@ public:
 
 private:
   std::map<uint32_t, RedundancyRow> rows_;
-  // Of blocks that run: which warps have executed an instruction with sources of this hash.
+  // For running blocks: the set of warps that executed an instruction with sources of this hash.
   std::map<uint64_t, std::unordered_map<uint64_t, uint32_t>> done_;
 };
 

@@ -1,5 +1,5 @@
-// Which warps of a block have done the same: a hash table that keeps of each hash the first warp that came with it, and
-// whether others did. Eight bytes an entry, because there are as many as a block has distinct warp instructions.
+// Finds warps of a block that did the same work: a hash table that stores the first warp of each hash, and whether
+// other warps had it, too. Entries take eight bytes, since a block has one per distinct warp instruction.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace ptxrewrite::emulator {
 
 class RepeatTable {
 public:
-  // Warp `warp` (below 32) comes with `hash`. Has another one come with it before?
+  // Records `hash` for warp `warp` (below 32). Returns true if another warp has recorded it before.
   bool repeats(uint64_t hash, uint32_t warp) {
     const uint64_t key = (hash | occupied) & ~low_bits;
     for (size_t at = place_of(hash);; at = (at + 1) & mask_) {
@@ -28,7 +28,7 @@ public:
     }
   }
   void prefetch(uint64_t hash) const { __builtin_prefetch(&entries_[place_of(hash)], 1); }
-  // For the next block, which is taken to be as large as the last one.
+  // Prepares the table for the next block, which is expected to be as large as the last one.
   void clear() {
     size_t size = smallest;
     while (size < used_ * 2)

@@ -14,8 +14,8 @@ namespace ptxrewrite::emulator {
 namespace {
 
 constexpr size_t queue_length = 32;
-constexpr uint64_t least_sampled_blocks = 2;           // a launch with fewer is looked at as a whole
-constexpr double adaptive_share = 6;                   // one in so many executions is looked at
+constexpr uint64_t least_sampled_blocks = 2;           // smaller launches are studied as a whole
+constexpr double adaptive_share = 6;                   // one in this many executions is looked at
 constexpr uint64_t instance_limit = uint64_t(1) << 24; // of a block and of the grid: 16 bytes each
 
 uint64_t combine(uint64_t state, uint64_t hash) {
@@ -30,7 +30,7 @@ WorkCount& add(WorkCount& count, uint64_t warps, uint64_t lanes) {
 
 } // namespace
 
-// A value that an instruction takes or gives.
+// A source or result of an instruction.
 struct ValueStudy::Source {
   enum class Kind : uint8_t { cached, constant, live };
   OperandLanes operand;
@@ -45,28 +45,28 @@ struct ValueStudy::ValueSite {
   uint32_t eligible = none; // index among the sites whose instances are compared
   bool has_results = false;
   bool complete = false;
-  bool memory = false;     // reads or writes it
+  bool memory = false;     // accesses memory
   bool collective = false; // lanes of several splits may execute it together
 };
 
 struct ValueStudy::Execution {
-  BlockState* state = nullptr; // null: there is none in this place of the queue
+  BlockState* state = nullptr; // nullptr: this place of the queue is empty
   const ValueSite* site = nullptr;
   uint64_t hash = 0;          // of instruction, lanes and sources
-  uint64_t instance_hash = 0; // also of what a load read, and of old values
+  uint64_t instance_hash = 0; // also of loaded values and of old values of disabled lanes
   uint32_t number = 0;
   uint32_t mask = 0;
-  uint32_t instance = 0; // the trip among those that are looked at
+  uint32_t instance = 0; // the trip's number among those that are looked at
   uint8_t warp = 0;
-  bool sampled = false;                                      // not all trips like this one are looked at
+  bool sampled = false;                                      // some trips of its group are not looked at
   bool uniform = false, affine = false, consecutive = false; // all sources
-  bool convergent = false;                                   // no lane of the warp is elsewhere
-  bool whole = false;                                        // no lane's guard is false
-  bool passed = false;                                       // all are
+  bool convergent = false;                                   // all lanes of the warp are in this split
+  bool whole = false;                                        // the guard is true in all lanes
+  bool passed = false;                                       // the guard is false in all lanes
   bool affine_results = false, consecutive_results = false;
 };
 
-// Executions by what they have in common: added up to rows in the end.
+// Executions counted by combinations of properties; fill_rows() sums them up to rows.
 struct ValueStudy::Tally {
   static constexpr unsigned uniform = 1, repeated = 2, undiverged = 4;
   std::array<WorkCount, 8> counts;
@@ -79,7 +79,7 @@ struct ValueStudy::Tally {
   }
 };
 
-// What the warps of a block that came to an instance had in common.
+// The common properties of the warps of a block that executed an instance.
 struct ValueStudy::Instance {
   uint64_t hash = 0;
   uint16_t warps = 0;
@@ -91,15 +91,15 @@ struct ValueStudy::Instance {
 
 struct ValueStudy::GridInstance {
   uint64_t hash = 0;
-  uint32_t blocks = 0;                                    // that came to it
-  uint32_t affine_batch = none, consecutive_batch = none; // the last ones in which it was that
+  uint32_t blocks = 0;                                    // that executed it
+  uint32_t affine_batch = none, consecutive_batch = none; // the last batches with an affine or a consecutive execution
   uint8_t lanes = 0;
   bool differs = false;
 };
 
 struct ValueStudy::BlockState {
-  uint64_t ordinal = 0; // among the blocks that are looked at
-  // By warp and cached register, of the lanes in `facts_of`, the last split of the warp that was looked at.
+  uint64_t ordinal = 0; // its number among the blocks that are looked at
+  // By warp and cached register: facts of the lanes in `facts_of`, the last split of the warp that was looked at.
   std::vector<LaneFacts> facts;
   std::vector<uint32_t> facts_of; // by warp
   RepeatTable done;
@@ -145,11 +145,11 @@ bool ValueStudy::wants(const Block& block) {
   if (group_ == 1) return true;
   const uint64_t group = block.linear / group_;
   const uint64_t members = std::min(group_, block.launch->request->grid.count() - group * group_);
-  // The first block may have run already.
+  // The first block of the launch may have been studied already.
   return block.linear == group * group_ + (group ? mixed_bits(group + 1) % members : 0);
 }
 
-// --- what there is to know of each instruction ---
+// --- static properties of each instruction ---
 
 void ValueStudy::prepare(const Block& block) {
   const LaunchState& launch = *block.launch;
@@ -172,7 +172,7 @@ void ValueStudy::prepare(const Block& block) {
 
 void ValueStudy::prepare_function(const DecodedFunction& decoded, bool is_entry, const Block& block) {
   const ir::Function& function = *decoded.source;
-  // Registers whose values are remembered: of the entry, because other functions have several activations.
+  // Registers whose facts are cached: only those of the entry, because other functions have several activations.
   std::map<uint32_t, uint32_t> cached;
   auto cached_register = [&](uint32_t offset) {
     return cached.try_emplace(offset, cached_registers_ + cached.size()).first->second;
@@ -246,7 +246,7 @@ ValueStudy::BlockState& ValueStudy::state_of(const Block& block) {
   return *current_;
 }
 
-// --- what values are like ---
+// --- properties of values ---
 
 inline LaneFacts ValueStudy::facts_of(const Source& source, const Warp& warp, uint32_t mask) {
   if (source.kind == Source::Kind::constant) return source.constant;
@@ -280,25 +280,25 @@ void ValueStudy::look_at_sources(Execution& execution, const Warp& warp) {
   execution.consecutive = consecutive;
   execution.hash = execution.instance_hash = mixed_bits(hash);
   if (execution.whole || site.eligible == none) return;
-  // Where the guard leaves lanes out, the result holds what they held.
+  // Lanes that the guard disables keep their old values, which are part of the result.
   for (uint32_t i = 0; i < site.written_count; ++i)
     execution.instance_hash =
         combine(execution.instance_hash, facts_of(sources_[site.first_written + i], warp, warp.active).hash());
 }
 
-// The trip's place among those that are looked at; none: it is not one of them. Of each group of trips one is, by a
-// hash of the group's number: in a loop it is the same one for all instructions.
+// The trip's number among those that are looked at, or `none`. One trip of each group is looked at, selected by a hash
+// of the group's number: in a loop it is the same trip for all instructions.
 inline uint32_t ValueStudy::instance_of(uint32_t trip) const {
   const uint32_t whole = options_.whole_trips;
   if (trip < whole || options_.trip_sample == 1) return trip;
   const auto shift = static_cast<unsigned>(std::countr_zero(options_.trip_sample));
   const uint32_t group = (trip - whole) >> shift;
-  // The first one of the first group, so that a loop with a few more trips than are all looked at shows one of those.
+  // Selects the first trip of the first group, so that a loop of a few more than whole_trips trips has a sampled one.
   const uint64_t chosen = uint64_t(group) * 0x9e3779b97f4a7c15 >> (64 - shift);
   return ((trip - whole) & (options_.trip_sample - 1)) == chosen ? whole + group : none;
 }
 
-// A warp comes to an instruction, with the lanes of `mask`. Is it to be looked at?
+// Starts an execution by the lanes of `mask`. Returns whether it is looked at.
 inline bool ValueStudy::begin(const Block& block, const Warp& warp, const MicroOp& op, uint32_t mask) {
   if (is_pending_) finish_pending(warp, false);
   BlockState& state = block.linear == current_block_ ? *current_ : state_of(block);
@@ -314,7 +314,7 @@ inline bool ValueStudy::begin(const Block& block, const Warp& warp, const MicroO
   return false;
 }
 
-// A place in the queue, which what it held is counted out of.
+// Returns the next place in the queue; the execution that it held is counted first.
 inline ValueStudy::Execution& ValueStudy::next_execution(const Warp& warp, const MicroOp& op) {
   BlockState& state = *current_;
   if (state.facts_of[warp.index] != warp.active) {
@@ -357,14 +357,14 @@ void ValueStudy::after(Block& block, Warp& warp, const MicroOp& op, uint32_t mas
   finish_pending(warp, true);
 }
 
-// The results of the execution that `before` has seen are there, or never will be where we could see it.
+// Ends the execution that `before` started: its results are available, or (not finished) cannot be observed.
 void ValueStudy::finish_pending(const Warp& warp, bool finished) {
   is_pending_ = false;
   const bool looked_at = current_instance_ != none;
   Execution& execution = queue_[queue_next_];
   const ValueSite& site = looked_at ? *execution.site : *passed_by_site_;
   if (!finished) {
-    // A call's results come with its end, a waiting instruction's later on.
+    // The results of calls and of waiting instructions are written later.
     for (uint32_t i = 0; i < site.written_count; ++i)
       if (const Source& written = sources_[site.first_written + i]; written.kind == Source::Kind::cached)
         uncacheable_[written.index] = true;
@@ -416,12 +416,12 @@ void ValueStudy::tell_listener(const Execution& execution, const Warp& warp, boo
 void ValueStudy::update_registers(const ValueSite& site, const Warp& warp, uint32_t mask) {
   if (warp.activation != &warp.root) return;
   LaneFacts* facts = current_->facts.data() + size_t(warp.index) * cached_registers_;
-  // Lanes of other splits may have executed theirs with it, into registers of their own choice.
+  // Lanes of other splits may have executed the collective instruction with it, and written other registers.
   if (site.collective && (mask != full_mask || !warp.gathered.empty())) {
     std::fill_n(facts, cached_registers_, LaneFacts());
     return;
   }
-  // Looked at when they are read.
+  // The facts of written registers are computed when they are next read.
   for (uint32_t i = 0; i < site.written_count; ++i)
     if (const Source& written = sources_[site.first_written + i]; written.kind == Source::Kind::cached)
       facts[written.index] = LaneFacts();
@@ -517,7 +517,7 @@ bool ValueStudy::is_sampled(size_t index) const {
   return index >= options_.whole_trips && options_.trip_sample > 1;
 }
 
-// A block is over: what an instance was in it, and what that makes of it in the grid.
+// Merges an instance of a finished block into the rows of the block study and into the grid's instances.
 void ValueStudy::merge_instance(uint64_t block, uint32_t number, size_t index, const Instance& instance) {
   ValueRow& row = strata_[is_sampled(index)][number].row;
   const bool redundant = !instance.differs && instance.warps == warps_ && warps_ > 1;
@@ -550,7 +550,7 @@ Scale ValueStudy::Stratum::scale() const {
   return {looked_at, {looked_at.warps + passed_by.warps + passed_by_guarded_off, looked_at.lanes + passed_by.lanes}};
 }
 
-// What has been counted of an instruction goes to the rows of both strata.
+// Writes the tallies of an instruction to the rows of both strata.
 void ValueStudy::fill_rows(uint32_t number) {
   for (unsigned sampled = 0; sampled < strata_.size(); ++sampled) {
     ValueRow& row = strata_[sampled][number].row;

@@ -1,5 +1,5 @@
-// The redundancy of a launch by the values that its instructions take, for all limit studies at once: each value is
-// looked at when it is written, and what it is like is remembered until it is read.
+// Measures the redundancy of a launch from the values of its instructions, for all limit studies at once: each value is
+// classified when it is written, and the result is cached until the value is read.
 //
 //   ValueStudy study({});
 //   request.observer = &study;
@@ -8,25 +8,25 @@
 //
 // The rules:
 //  * WP: a warp's active lanes have the same sources (r2d2-isca23 §2.2).
-//  * TB: another warp of the block has executed the instruction before, for the same lanes with the same sources (the
-//    same place). Sources are registers, constants, special registers and addresses; what memory holds is none.
-//  * An instance is the n-th time that a warp comes to an instruction. It is redundant in the block when all warps of
-//    the block take the same vectors, and in the grid when all warps of the grid do (darsie-asplos20 Fig. 1): then once
-//    per block, or grid, would do. Here a load has read the same, too; the old value counts where a guard leaves lanes
-//    out, and the guard as well.
+//  * TB: another warp of the block has executed the instruction before, for the same lanes with the same sources (and
+//    at the same place). Sources are registers, constants, special registers and addresses; memory contents are not.
+//  * An instance is the n-th execution of an instruction by each warp. It is redundant in the block if all warps of the
+//    block have the same source vectors, and in the grid if all warps of the grid do (darsie-asplos20 Fig. 1): one
+//    execution per block, or grid, would suffice. Instances of loads also have to load the same values; where a guard
+//    disables lanes, old values and the guard have to be the same.
 //  * Kinds of instances (darsie-asplos20 §2): all sources uniform, else all affine, else unstructured.
-//  * UV: uniform sources, no access to memory, and another warp of the block has done the same before (§5 there).
-//  * DAC-IDEAL: sources and results are a base and a stride from lane to lane (§2, §5 there), no access to memory: once
-//    per batch of blocks that are on an SM at the same time. Of several dimensions: affine in the thread index, as DAC
-//    itself has it (dac-isca17 §4.4).
-//  * Where some lanes of a warp have gone another way or have ended, nothing is redundant but by WP and TB. Neither is
-//    what has no results (stores, branches, barriers), atomics, and what is volatile; WP and TB leave it to their user.
-// Hashes of 58 bits stand for vectors.
+//  * UV: uniform sources, no memory access, and another warp of the block has executed the same before (§5 there).
+//  * DAC-IDEAL: sources and results are a base and a stride from lane to lane (§2, §5 there), no memory access:
+//    executed once per batch of blocks resident on an SM. In several dimensions: affine in the thread index, as in DAC
+//    itself (dac-isca17 §4.4).
+//  * In diverged warps, or warps with ended lanes, only WP and TB find redundancy. Instructions without results
+//    (stores, branches, barriers), atomics and volatile accesses are not redundant; WP and TB leave that to their user.
+// Vectors are compared by hashes of 58 bits.
 //
-// Not all values need be looked at. Of a launch with many blocks one block of each group of neighbours will do; of a
-// loop with many trips one trip of each group, for all instructions in it and all warps the same ones. Which ones is
-// decided by hashes of the groups' numbers, so it is the same every time. What is found is scaled to all trips of those
-// blocks, by each instruction's executions; the study's user scales it to all blocks.
+// Values can be sampled: one block of each group of neighbouring blocks, and one trip of each group of trips of a loop,
+// the same trips for all its instructions and all warps. They are selected by hashes of the groups' numbers, so that
+// results are reproducible. Counts are scaled to all trips of the sampled blocks, by each instruction's executions; the
+// user of the study scales them to all blocks.
 #pragma once
 
 #include "emulator/core/observer.h"
@@ -44,7 +44,7 @@ namespace ptxrewrite::emulator {
 enum class RedundancyKind : uint8_t { uniform, affine, unstructured };
 inline constexpr size_t redundancy_kinds = 3;
 
-// Executions by warps, and their active lanes.
+// Executions by warps, and the active lanes of these executions.
 struct WorkCount {
   uint64_t warps = 0, lanes = 0;
   WorkCount& operator+=(const WorkCount& other) {
@@ -54,10 +54,10 @@ struct WorkCount {
   }
   bool operator==(const WorkCount&) const = default;
 };
-// In trips that are all looked at, and in those of which some are.
+// Counts of trips that are all looked at, and of trips that are sampled.
 using SampledCount = std::array<WorkCount, 2>;
 
-// What a study classifies as redundant, and how much of that has to be executed all the same.
+// The executions that a study classifies as redundant, and those of them that are needed nevertheless.
 struct Redundant {
   WorkCount all, once;
   Redundant& operator+=(const Redundant& other) {
@@ -67,7 +67,7 @@ struct Redundant {
   }
 };
 
-// From the executions that were looked at to all, by how many they are.
+// Scales counts of the executions that were looked at to all executions.
 class Scale {
 public:
   Scale(const WorkCount& looked_at, const WorkCount& all) : looked_at_(looked_at), all_(all) {}
@@ -86,66 +86,66 @@ private:
 };
 
 struct ValueRow {
-  const ir::Function* function = nullptr; // null: no instruction has this number
+  const ir::Function* function = nullptr; // nullptr: no instruction has this number
   ir::InstructionId instruction;
   bool has_results = false;
   WorkCount executed;       // with at least one active lane
   uint64_t guarded_off = 0; // by warps in which no lane's guard was true
-  uint64_t trips = 0;       // the most executions by one warp, those guarded off included
+  uint64_t trips = 0;       // the largest number of executions by one warp, those guarded off included
   WorkCount uniform;        // WP
   WorkCount repeated;       // TB
   WorkCount warp_redundant; // WP, in undiverged warps, of eligible instructions
   std::array<Redundant, redundancy_kinds> block;
   Redundant grid;
   WorkCount reused;              // UV
-  Redundant consecutive, affine; // DAC-IDEAL, of several dimensions; a lane of `once` is one of the affine unit
+  Redundant consecutive, affine; // DAC-IDEAL in one and in several dimensions; lanes of `once`: of the affine unit
 };
 
-// What a warp has done, for studies that know registers.
+// An execution by a warp, for studies that follow registers.
 struct StudiedExecution {
-  uint64_t block = 0; // its number among those that are looked at
+  uint64_t block = 0; // its number among the blocks that are looked at
   uint32_t warp = 0;  // in the block
   uint32_t number = 0;
   uint32_t lanes = 0;      // that executed it
-  uint32_t stands_for = 1; // executions: more than one where not all trips are looked at
-  bool all_lanes = false;  // are those all that the warp has?
-  bool finished = false;   // false: what it writes, it writes later, or elsewhere
-  // By definition in the order of operands, in the lanes that executed it. Empty unless finished.
+  uint32_t stands_for = 1; // executions: more than one if trips are sampled
+  bool all_lanes = false;  // whether `lanes` are all lanes of the warp
+  bool finished = false;   // false: its results are written later or elsewhere
+  // Facts of the results in the lanes that executed it, in the order of operands. Empty unless finished.
   std::span<const LaneFacts> written;
 };
 class ExecutionListener {
 public:
   virtual ~ExecutionListener() = default;
-  virtual void prepare(const Block& block) = 0; // before the first execution: any block of the launch
+  virtual void prepare(const Block& block) = 0; // called before the first execution with any block of the launch
   virtual void executed(const StudiedExecution& execution) = 0;
 };
 
 struct ValueStudyOptions {
-  // Blocks on an SM at the same time, a batch of DAC-IDEAL: of the shared memory of a block. Empty: one.
+  // The number of blocks resident on an SM (a batch of DAC-IDEAL), given the shared memory of a block. Empty: one.
   std::function<uint64_t(uint64_t)> resident_blocks;
   ExecutionListener* listener = nullptr;
-  // Look at one block of so many, where the launch has enough of them: neighbours share batches and patterns of the
-  // grid, so it is one of each group, by chance. Counts are then those of the blocks looked at. `by_first_block`: how
-  // much the study looks at in the first block decides.
+  // Looks at one block of each group of `sample` neighbours, selected by a hash, in launches with enough blocks;
+  // neighbours share batches and patterns of the grid. Counts are those of the blocks looked at. `by_first_block`: the
+  // group size follows from the share of executions looked at in the first block.
   static constexpr uint64_t by_first_block = 0;
   uint64_t sample = 1;
-  // Of the trips of a warp through an instruction behind the first `whole_trips`, look at one of so many: a power of
-  // two.
+  // After the first `whole_trips` trips of a warp through an instruction, looks at one trip of each group of
+  // `trip_sample`, a power of two.
   uint32_t trip_sample = 1, whole_trips = 16;
 };
 
-// Of how many groups of blocks one block each is looked at.
+// The number of groups of blocks, one block of which is looked at.
 uint64_t sampled_blocks(uint64_t blocks, uint64_t sample);
 
-// For a study that costs less than five times the plain run: looks at one trip in eight of loops of some length, and at
-// as many blocks (two at least) as make it a sixth of all executions. All of that goes by counts, never by time.
+// Options for a study that costs less than five times the plain run: it looks at one trip in eight of long loops, and
+// at as many blocks (at least two) as make up a sixth of all executions. Depends on counts only, never on time.
 ValueStudyOptions adaptive_sample();
-// One block of how many, if the study looks at this share of the executions in a block.
+// The size of a group of blocks if the study looks at this share of the executions in a block.
 uint64_t adaptive_group(double share, uint64_t blocks);
 
 class ValueStudy final : public Observer {
 public:
-  // Of one launch.
+  // For one launch.
   explicit ValueStudy(ValueStudyOptions options);
   ~ValueStudy() override;
   ValueStudy(ValueStudy&&) noexcept;
@@ -156,15 +156,15 @@ public:
   void passed(Block& block, Warp& warp, const MicroOp& op) override;
   void block_ended(Block& block) override;
 
-  // By the instruction's number in the kernel, when the launch is over.
+  // By the instruction's number in the kernel. Call it after the launch.
   const std::vector<ValueRow>& rows();
-  // What a listener has counted of instruction `number`, scaled to all trips as the rows are. Behind `rows`.
+  // A listener's count for instruction `number`, scaled to all trips like the rows. Call it after rows().
   WorkCount of_all_trips(uint32_t number, const SampledCount& count) const;
-  // Executions by warps in the blocks that were looked at, those guarded off included, and those that were looked at.
+  // Executions by warps in the sampled blocks, including those guarded off, and the number of those looked at.
   uint64_t executions() const { return looked_at_ + passed_by_; }
   uint64_t executions_looked_at() const { return looked_at_; }
   uint64_t blocks_looked_at() const { return blocks_; }
-  // Instances that were not compared, because there are too many to remember; they count as not redundant.
+  // Instances that were not compared because the limit of memory was reached; they count as not redundant.
   uint64_t forgotten_instances() const { return forgotten_; }
 
 private:
@@ -177,7 +177,7 @@ private:
   struct GridInstance;
   struct BlockState;
 
-  // Of executions in trips that are all looked at, or of which some are.
+  // Executions in trips that are all looked at, or in sampled trips.
   struct Stratum {
     ValueRow row;
     WorkCount passed_by; // executions that were not looked at
@@ -201,35 +201,35 @@ private:
   void count_instance(const Execution& execution);
   void drain();
   void merge_instance(uint64_t block, uint32_t number, size_t index, const Instance& instance);
-  bool is_sampled(size_t index) const; // of an instance: are there trips like it that are not looked at?
+  bool is_sampled(size_t index) const; // whether some of the instance's trips are not looked at
   void fill_rows(uint32_t number);
 
   ValueStudyOptions options_;
   uint64_t batch_ = 1;            // blocks
   uint32_t warps_ = 0;            // of a block
-  uint64_t blocks_ = 0;           // that are looked at
-  uint64_t group_ = 0;            // blocks for each of those; 0: not yet known
+  uint64_t blocks_ = 0;           // looked at
+  uint64_t group_ = 0;            // blocks per group; 0: not yet known
   std::vector<WarpShape> shapes_; // by warp
   std::vector<ValueSite> sites_;  // by number
-  std::vector<Source> sources_;   // of all sites: what they take, then the registers that they write
+  std::vector<Source> sources_;   // of all sites: the sources, then the written registers
   std::vector<bool> uncacheable_; // by cached register
   uint32_t cached_registers_ = 0; // of the entry
   uint32_t eligible_sites_ = 0;
   std::array<std::vector<Stratum>, 2> strata_;                        // by number
-  std::vector<ValueRow> rows_;                                        // all together, when the launch is over
+  std::vector<ValueRow> rows_;                                        // the result, filled in when the launch is over
   std::array<std::vector<Tally>, 2> tallies_;                         // by number
   std::vector<std::vector<GridInstance>> grid_;                       // by eligible site and trip
-  std::unordered_map<uint64_t, std::unique_ptr<BlockState>> running_; // blocks
+  std::unordered_map<uint64_t, std::unique_ptr<BlockState>> running_; // running blocks
   std::vector<std::unique_ptr<BlockState>> spare_;
   BlockState* current_ = nullptr;
   uint64_t current_block_ = UINT64_MAX;
   uint32_t current_instance_ = none; // the execution's number by instance_of(); none: it is not sampled
-  // The instruction and its active lanes where the execution is not sampled.
+  // The instruction and its active lanes if the execution is not sampled.
   const ValueSite* passed_by_site_ = nullptr;
   uint32_t passed_by_mask_ = 0;
-  bool is_pending_ = false; // the queue's next place holds what is being executed
+  bool is_pending_ = false; // the next place of the queue holds the current execution
   std::vector<LaneFacts> written_;
-  std::vector<Execution> queue_; // a ring: their places in tables are on their way to the cache
+  std::vector<Execution> queue_; // a ring: delays counting until prefetched table entries are in the cache
   size_t queue_next_ = 0;
   uint64_t instances_ = 0, grid_instances_ = 0, forgotten_ = 0;
   uint64_t looked_at_ = 0, passed_by_ = 0;
