@@ -6,7 +6,7 @@
 namespace ptxrewrite::timing {
 namespace {
 
-// Tags are looked up by blocks of 512 bytes. Which banks are wanted twice is the same wherever a word is the first.
+// Tags are looked up by blocks of 512 bytes. Bank conflicts do not depend on the word that an access starts at.
 constexpr uint64_t phase_bytes = 512, word_bytes = 4;
 
 uint64_t first_address(const LaneAddresses& lanes) {
@@ -63,7 +63,7 @@ AccessCost& AccessMemo::cost(const LaneAddresses& lanes, bool shared, uint32_t a
   return not_kept_;
 }
 
-// Null: it comes for the first time, or lanes are too far from one another.
+// Returns nullptr if the pattern occurs for the first time, or if an offset does not fit 32 bits.
 AccessMemo::Pattern* AccessMemo::find(const LaneAddresses& lanes, uint64_t first, uint64_t phase, bool shared) {
   const auto last = static_cast<unsigned>(31 - std::countl_zero(lanes.mask));
   uint64_t hash = (lanes.addresses[last] - first) * 0x9e3779b97f4a7c15u ^ phase ^ lanes.bytes << 10;
@@ -80,7 +80,7 @@ AccessMemo::Pattern* AccessMemo::find(const LaneAddresses& lanes, uint64_t first
   const size_t way = set.oldest++ % ways;
   std::unique_ptr<Pattern>& place = set.patterns[way];
   if (!place) place = std::make_unique<Pattern>();
-  place->mask = 0; // none as yet
+  place->mask = 0; // empty until it is filled in
   for (unsigned lane = 0; lane < warp_size; ++lane) {
     const auto offset = static_cast<int64_t>(lanes.addresses[lane] - first);
     place->offsets[lane] = static_cast<int32_t>(offset);

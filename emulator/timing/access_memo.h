@@ -1,8 +1,8 @@
-// Warps access memory in few patterns, again and again: what a pattern costs is found out once. A pattern is where the
-// lanes' addresses lie beside the first lane's, and how that one lies in its 512-byte block (of shared memory: in its
-// word, for banks are alike); lines, sectors and port
-// clocks are functions of it. Nothing depends on what is remembered but time. Where addresses come from data, no
-// pattern comes again: what comes for the first time is not kept.
+// A cache of access costs: warps repeat a few access patterns, so the cost of each pattern is computed once. A pattern
+// is the offsets of the lanes' addresses from the first lane's, and the offset of the first lane in its 512-byte block
+// (in shared memory: in its word, since all banks are equal); lines, sectors and port clocks are functions of the
+// pattern. The cache affects nothing but time. Accesses with data-dependent addresses repeat no pattern, so a pattern
+// is not stored when it occurs for the first time.
 #pragma once
 
 #include "emulator/timing/memory_port.h"
@@ -16,8 +16,8 @@ namespace ptxrewrite::timing {
 struct AccessCost {
   uint32_t port_clocks = 0;
   uint32_t sectors = 0;           // of global memory
-  std::vector<LineRequest> lines; // of global memory; `line` counts from the first lane's line, and may wrap
-  // For who asks: in which of its launches it has kept the lines, and where.
+  std::vector<LineRequest> lines; // of global memory; `line` is relative to the first lane's line, and may wrap
+  // For the caller: the launch in which it stored the lines, and their index there.
   uint64_t kept_in = 0;
   uint32_t kept_as = 0;
 };
@@ -26,8 +26,8 @@ class AccessMemo {
 public:
   explicit AccessMemo(const PortLaw& law) : law_(law) {}
 
-  // Of an access by at least one lane, of shared or else of global memory. Valid until the next call. `asker`: a small
-  // number; who asked before with the same one often asks for the same pattern.
+  // The cost of an access by at least one lane, to shared or else to global memory. Valid until the next call. `asker`:
+  // a small number; its latest pattern is tried first, so that callers pass one number per instruction.
   AccessCost& cost(const LaneAddresses& lanes, bool shared, uint32_t asker = 0);
   static uint64_t first_line(const LaneAddresses& lanes);
 
@@ -36,7 +36,7 @@ private:
   static constexpr size_t set_count = 512; // a power of two
   static constexpr size_t ways = 4;
   struct Pattern {
-    uint32_t mask = 0; // 0: none
+    uint32_t mask = 0; // 0: empty
     bool shared = false;
     uint64_t bytes = 0, phase = 0;
     AccessCost cost;
@@ -46,8 +46,8 @@ private:
   Pattern* find(const LaneAddresses& lanes, uint64_t first, uint64_t phase, bool shared);
   void find_out(const LaneAddresses& lanes, uint64_t first, bool shared, AccessCost& cost) const;
 
-  // A loop's accesses fall into a few hundred patterns; where two were in one place, each would be found out again and
-  // again.
+  // A loop's accesses have a few hundred patterns; sets of several ways keep colliding patterns from being computed
+  // again and again.
   struct Set {
     std::array<uint32_t, ways> tags{};
     std::array<std::unique_ptr<Pattern>, ways> patterns;
@@ -57,7 +57,7 @@ private:
 
   PortLaw law_;
   std::vector<Set> sets_ = std::vector<Set>(set_count);
-  std::vector<Pattern*> last_of_ = std::vector<Pattern*>(1); // by asker; null: none
+  std::vector<Pattern*> last_of_ = std::vector<Pattern*>(1); // by asker; nullptr: none
   AccessCost not_kept_;
 };
 

@@ -3,8 +3,8 @@
 namespace ptxrewrite::timing {
 namespace {
 
-// Student's t for 95 % and so many degrees of freedom, by its expansion about the normal distribution's z (Abramowitz
-// and Stegun, 26.7.5, first term): 0.6 % low at 15.
+// Student's t for 95 % and this many degrees of freedom, expanded about z of the normal distribution (Abramowitz and
+// Stegun, 26.7.5, first term): 0.6 % low at 15.
 double quantile_of_student(double freedom) {
   constexpr double z = 1.959964;
   return z + (z * z * z + z) / (4 * freedom);

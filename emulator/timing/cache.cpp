@@ -26,7 +26,7 @@ void SectoredCache::reset(uint64_t bytes, unsigned ways, unsigned dirty_ways) {
   dirty_ways_ = std::min(dirty_ways, ways_);
   sets_ = lines / ways_;
   if (places_.size() < sets_) places_.resize(sets_);
-  // 1, 2, 4 and 8 units for a set that became full.
+  // A set that has grown to its full size has taken 1, 2, 4 and 8 units.
   constexpr uint64_t most_units = (1 << (1 << room_bits)) - 1;
   const uint64_t capacity = 1 + sets_ * most_units;
   if (capacity <= capacity_) return;
@@ -40,7 +40,7 @@ uint32_t SectoredCache::take(uint32_t room_class) {
   return place;
 }
 
-// Sets fill from the front: behind an empty way there is nothing.
+// Sets fill from the front: all ways after an empty way are empty.
 uint64_t& SectoredCache::use_other(uint64_t line, uint32_t& place) {
   if (place == 0) {
     touched_.push_back(static_cast<uint32_t>(&place - places_.data()));
@@ -63,7 +63,7 @@ uint64_t& SectoredCache::use_other(uint64_t line, uint32_t& place) {
   return *set = entry;
 }
 
-// Moves the set, which is full, to where there is more room.
+// Moves the set, which is full, to twice as much memory.
 uint64_t& SectoredCache::use_new(uint64_t line, uint32_t& place) {
   const uint64_t* const before = entries_of(place);
   const unsigned lines = room_of(place);
@@ -86,7 +86,7 @@ bool SectoredCache::write(uint64_t line, uint8_t sectors) {
   return was_there;
 }
 
-// Where the set has more dirty lines than it may have.
+// Writes back the least recently used dirty line of a set that exceeds its limit of dirty lines.
 void SectoredCache::clean_one_of(uint32_t place) {
   uint64_t* const set = entries_of(place);
   uint64_t* last = nullptr;

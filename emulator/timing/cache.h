@@ -1,5 +1,5 @@
-// A set-associative cache of 128-byte lines whose four 32-byte sectors are filled one by one, least recently used line
-// out first. Which set a line goes to is a hash of its address, as on all machines since Fermi.
+// A set-associative cache of 128-byte lines with four 32-byte sectors that are filled individually, and with LRU
+// replacement. The set of a line is a hash of its address, as on all machines since Fermi.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,11 @@ public:
   SectoredCache() = default;
   // 0 bytes: a cache that never hits. At most 16 ways.
   SectoredCache(uint64_t bytes, unsigned ways) { reset(bytes, ways); }
-  // An empty one. What was touched of the one before is cleared, its memory used again. `dirty_ways`: so many lines of
-  // a set may be dirty; of more, the least recently used one is written back and stays.
+  // Empties the cache and gives it this geometry; its memory is reused. At most `dirty_ways` lines of a set are dirty:
+  // if there are more, the least recently used dirty line is written back and stays in the cache as a clean line.
   void reset(uint64_t bytes, unsigned ways, unsigned dirty_ways = most_ways);
 
-  // The sectors of `wanted` that are there. The others are filled.
+  // Returns the sectors of `wanted` that hit. The others are filled.
   uint8_t read(uint64_t line, uint8_t wanted) {
     if (sets_ == 0) return 0;
     uint64_t& entry = use(line);
@@ -29,20 +29,20 @@ public:
     entry |= wanted;
     return hits;
   }
-  // A write-back cache: the sectors are there and dirty from now on; nothing is read for it. Was the line there?
+  // A write-back cache: makes the sectors valid and dirty without a read. Returns whether the line was present.
   bool write(uint64_t line, uint8_t sectors);
-  // A write-through cache without allocation: a line that is there stays as it is (and holds what is written).
+  // The valid sectors of a line. A write-through cache without allocation: writes change neither lines nor LRU order.
   uint8_t present(uint64_t line) const;
 
-  // Dirty sectors that made room for others, so far.
+  // The number of dirty sectors written back so far.
   uint64_t written_back() const { return written_back_; }
   uint64_t lines() const { return sets_ * ways_; }
-  // Dirty sectors that are there.
+  // The number of dirty sectors in the cache.
   uint64_t dirty_sectors() const;
 
 private:
-  // tag << 8 | dirty sectors << 4 | valid sectors; 0: nothing. The latest used way of a set comes first. Tags are one
-  // more than lines, so that no entry of a line is 0.
+  // tag << 8 | dirty sectors << 4 | valid sectors; 0: empty. Ways of a set are in order of use, the latest first. The
+  // tag is the line number plus one, so that an entry of a line is never 0.
   static constexpr unsigned tag_shift = 8;
   uint64_t set_index(uint64_t line) const {
     uint64_t hash = line * 0x9e3779b97f4a7c15u;
@@ -50,7 +50,7 @@ private:
     hash *= 0xd6e8feb86659fd93u;
     return static_cast<uint64_t>((static_cast<unsigned __int128>(hash) * sets_) >> 64);
   }
-  // Makes it the first of its set, in the place of the last one if it is not there. Valid until the next use.
+  // Moves the line to the front of its set; a missing line replaces the last one. Valid until the next use.
   uint64_t& use(uint64_t line) {
     uint32_t& place = places_[set_index(line)];
     uint64_t* const set = entries_of(place);
@@ -65,17 +65,17 @@ private:
 
   uint64_t sets_ = 0;
   unsigned ways_ = 0, dirty_ways_ = most_ways;
-  // Most of a large cache is never touched, and most of its sets have few lines: they get room as they need it, first
-  // for two lines, then for twice as many. By set: where it is, in units of the least room, and how often that was
-  // doubled; 0: nowhere. The first unit is empty.
+  // Most of a large cache is never touched, and most of its sets hold few lines: sets get memory on demand, first for
+  // two lines, then twice as much each time. By set: its offset in units of the smallest room, and the number of
+  // doublings; 0: no memory. The first unit is unused.
   std::vector<uint32_t> places_;
   struct Free {
     void operator()(uint64_t* entries) const { std::free(entries); }
   };
-  std::unique_ptr<uint64_t[], Free> entries_; // from calloc: they cost nothing until they are used
-  uint64_t capacity_ = 0;                     // units there is memory for
-  uint32_t used_ = 1;                         // of them
-  std::vector<uint32_t> touched_;             // sets that are somewhere
+  std::unique_ptr<uint64_t[], Free> entries_; // from calloc: pages cost nothing until they are used
+  uint64_t capacity_ = 0;                     // allocated units
+  uint32_t used_ = 1;                         // used units
+  std::vector<uint32_t> touched_;             // sets that have memory
   uint64_t written_back_ = 0;
 };
 

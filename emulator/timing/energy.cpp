@@ -34,7 +34,7 @@ private:
   EventCounts counts_{};
 };
 
-// `scale`: from the blocks that were looked at to all.
+// `scale`: the factor from the blocks that were looked at to all blocks.
 void add_memory(const AccessCounts& shared_memory, const SectorCounts& sectors, double scale, Events& events) {
   using enum EnergyEvent;
   auto add = [&](EnergyEvent event, double times) { events.add(event, scale * times); };
@@ -46,7 +46,7 @@ void add_memory(const AccessCounts& shared_memory, const SectorCounts& sectors, 
   add(l1_read_miss, static_cast<double>(sectors.read_lines - sectors.l1_hit_lines));
   add(l1_write_hit, static_cast<double>(sectors.l1_write_hits));
   add(l1_write_miss, static_cast<double>(sectors.write_lines - sectors.l1_write_hits));
-  // A request and what comes back; a head and what is written.
+  // Flits of reads: a request and the returned data; of writes: a header and the written data.
   add(noc_flit, static_cast<double>(sectors.read_lines - sectors.l1_hit_lines) + read_misses +
                     static_cast<double>(sectors.write_lines) + writes);
   add(l2_read_hit, read_misses - from_dram);
@@ -109,7 +109,7 @@ EventCounts events_of(const ModelInput& input) {
     events.add(rf_write, lanes * code.written_words);
     if (code.instructions == 0) return;
     const ir::Form& form = site.function->form_of(site.instruction);
-    // Both halves of a composite instruction work.
+    // Both halves of a composite instruction use the unit.
     if (const EnergyEvent event = unit_event(code.unit, form); event != EnergyEvent::count)
       events.add(event, lanes * code.weight * (ir::is_composite(form) ? 2 : 1));
     if (code.wait == Cause::wait_constant) events.add(const_hit, executions);

@@ -18,10 +18,10 @@ using ir::EnergySet;
 using ir::EventCounts;
 using ir::spelling;
 
-// Of the unit that does the work of one machine instruction; count: none.
+// The event of the unit that executes one machine instruction; EnergyEvent::count: none.
 EnergyEvent unit_event(Cause unit, const ir::Form& form);
 
-// Of a launch.
+// The events of a launch.
 EventCounts events_of(const ModelInput& input);
 
 // In joule.

@@ -9,10 +9,10 @@
 namespace ptxrewrite::timing {
 namespace {
 
-// Of the longest launch that an SM sees: blocks are whole.
+// The distribution of blocks on the SM that has the most of them; blocks are not split.
 struct Placement {
-  double sms = 1;      // with blocks
-  double resident = 1; // blocks of an SM at a time
+  double sms = 1;      // with at least one block
+  double resident = 1; // blocks per SM at a time
   double rounds = 1;
 };
 
@@ -46,11 +46,11 @@ double roofline(const ModelInput& input, const Demand& demand) {
   return std::max(longest, demand.dram_bytes() / dram);
 }
 
-// Global memory as the formula sees it, of all warps.
+// Memory instructions of all warps in the formula's terms.
 struct MemoryInstructions {
   double coalesced = 0, uncoalesced = 0;
-  double transactions = 0; // of the uncoalesced ones
-  double latency = 0;      // summed up over loads
+  double transactions = 0; // of uncoalesced instructions
+  double latency = 0;      // sum over loads
   double loads = 0;
   double barriers = 0;
 };
@@ -66,14 +66,14 @@ MemoryInstructions memory_instructions(const ModelInput& input) {
     const AccessCounts& accesses = input.recording.global[number];
     if (accesses.accesses == 0) return;
     const double lines = static_cast<double>(accesses.lines) / static_cast<double>(accesses.accesses);
-    // One line by access is coalesced; of an instruction that is both, the formula sees the mean.
+    // An instruction with one line per access is coalesced; a mixed one counts as uncoalesced with its mean.
     (lines > 1 ? all.uncoalesced : all.coalesced) += performed;
     if (lines > 1) all.transactions += performed * lines;
     const LoadLevels& levels = input.traffic.levels[number];
     if (levels.loads == 0) return;
     const double share = performed / static_cast<double>(levels.loads);
     all.loads += performed;
-    // First touches that are not the first of all SMs find their data in L2.
+    // First touches in the recording that are not the first of all SMs hit in L2.
     const double others_brought_it = std::max(static_cast<double>(levels.first_touches) - levels.cold, 0.0);
     all.latency += share * (static_cast<double>(levels.slowest_l1) * l1 +
                             (static_cast<double>(levels.slowest_l2) + others_brought_it) * l2 +
@@ -97,7 +97,7 @@ MwpCwp mwp_cwp(const MwpCwpInput& in) {
   const double latency = latency_uncoalesced * weight + in.latency * (1 - weight);
   const double departure = in.uncoalesced_departure * in.transactions * weight + in.coalesced_departure * (1 - weight);
   const double by_departure = latency / departure;
-  // Bytes that a warp's requests ask of memory by clock.
+  // Bytes per clock that a warp requests from memory.
   const double bytes_per_clock = in.bytes / latency;
   const double by_bandwidth = in.bytes > 0 ? in.bandwidth / (bytes_per_clock * in.ports) : in.warps;
   out.mwp = std::max(std::min({by_departure, by_bandwidth, in.warps}), 1.0);
@@ -134,14 +134,14 @@ MwpCwpInput mwp_cwp_input(const ModelInput& input, const Demand& demand) {
   in.barriers = memory.barriers / warps;
   in.blocks = place.resident / schedulers;
   in.latency = memory.loads > 0 ? memory.latency / memory.loads : machine.latency.dram.value;
-  // A line's way over the SM's link to L2, which its schedulers share; without L2, over its share of DRAM.
+  // The transfer time of a line on the SM's link to L2, shared by its schedulers; without L2, on its share of DRAM.
   const double dram = machine.memory.achieved_dram_gb_per_second.value * 1000 / machine.clock_mhz;
   const double link =
       machine.memory.l2_bytes_per_clock.known ? machine.memory.l2_bytes_per_clock.value : dram / machine.sms;
   const double line_bytes = 128;
   const double accesses = memory.coalesced + memory.uncoalesced;
   const double lines = memory.coalesced + memory.transactions;
-  // As much of a line as goes past L1.
+  // The part of a line that misses L1.
   const double moved = std::min(ratio(demand.l2_bytes, lines), line_bytes);
   in.coalesced_departure = in.uncoalesced_departure = std::max(moved / link * schedulers, 1.0);
   in.bytes = ratio(demand.dram_bytes(), accesses);

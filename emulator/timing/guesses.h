@@ -1,4 +1,4 @@
-// The figures of a machine that are guesses, to see what hangs on them.
+// The figures of a machine that are guesses, for sensitivity studies.
 #pragma once
 
 #include "emulator/timing/model.h"
@@ -9,7 +9,7 @@
 
 namespace ptxrewrite::timing {
 
-// A machine and what launches cost on it.
+// A machine and its launch costs.
 struct TimedMachine {
   ir::Machine machine;
   LaunchCost launch;
@@ -20,11 +20,11 @@ struct Guess {
   const ir::MachineField* field = nullptr;
 };
 
-// Those that the machine has and that are guesses.
+// The machine's known figures that are guesses.
 std::vector<Guess> guesses_of(const ir::Machine& machine);
-// The figure as the machine has it.
+// The value of the figure in the machine.
 double value_of(const Guess& guess, const ir::Machine& machine);
-// The machine with one of its figures `factor` times as large.
+// A copy of the machine in which one figure is multiplied by `factor`.
 TimedMachine with_figure(const ir::Machine& machine, const Guess& guess, double factor);
 
 } // namespace ptxrewrite::timing

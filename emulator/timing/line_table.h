@@ -1,4 +1,4 @@
-// All lines of a recording: which SMs touch them, and which sectors have been touched so far.
+// All lines of a recording, with the SMs that touch them and the sectors touched so far.
 #pragma once
 
 #include "emulator/timing/recorder.h"
@@ -13,13 +13,13 @@ class LineTable {
 public:
   struct Line {
     uint64_t tag = 0;    // line + 1
-    uint32_t by_sm = 0;  // sectors that SMs touch, summed up
-    uint16_t sm = 0;     // that touched it last
-    uint8_t of_sm = 0;   // what of it
-    uint8_t windows = 0; // sectors touched in even ones, and << 4 in odd ones
+    uint32_t by_sm = 0;  // sum over SMs of touched sectors
+    uint16_t sm = 0;     // the SM of the last touch
+    uint8_t of_sm = 0;   // sectors touched by it
+    uint8_t windows = 0; // sectors touched in even windows, and << 4 in odd ones
     uint8_t sectors = 0;
     uint64_t line() const { return tag - 1; }
-    // All touches by one SM come before the next one's.
+    // SMs come one after another: all touches by one SM precede those by the next one.
     void touch(uint8_t wanted, uint16_t by, bool odd_window) {
       if (sm != by) of_sm = 0;
       sm = by;
@@ -29,17 +29,17 @@ public:
     }
   };
 
-  // No lines. Memory is used again, and only what was used of it cleared.
+  // Removes all lines. The memory is kept, and only its used places are cleared.
   void reset() {
     for (uint32_t place : used_)
       places_[place] = 0;
     used_.clear();
     lines_.clear();
   }
-  // Adds it if it is new. Valid until the next one is added.
+  // Adds the line if it is new. The reference is valid until the next line is added.
   Line& operator[](uint64_t line) {
     if ((lines_.size() + 1) * 2 > places_.size()) grow();
-    if (lines_.capacity() == 0) lines_.reserve(size_t(1) << 15); // what is not touched costs nothing
+    if (lines_.capacity() == 0) lines_.reserve(size_t(1) << 15); // untouched memory costs nothing
     const size_t at = place_of(line);
     if (places_[at] == 0) {
       lines_.push_back({.tag = line + 1});
@@ -53,7 +53,7 @@ public:
     for (const Line& line : lines_)
       visit(line);
   }
-  // Mostly it is `last` again.
+  // Tries range `last` first, which is the most frequent result.
   static size_t range_of(const std::vector<LineRange>& ranges, uint64_t line, size_t last) {
     auto holds = [&](const LineRange& range) { return line >= range.first && line < range.past; };
     if (last < ranges.size() && holds(ranges[last])) return last;
@@ -61,9 +61,9 @@ public:
   }
 
 private:
-  // Of the line, or free for it.
+  // The place of the line, or the free place where it belongs.
   size_t place_of(uint64_t line) const {
-    // Neighbouring lines are at neighbouring places.
+    // Neighbouring lines have neighbouring places.
     constexpr unsigned near_bits = 4;
     const uint64_t group = (line >> near_bits) * 0x9e3779b97f4a7c15u >> 20 << near_bits;
     size_t at = (group | (line & ((1 << near_bits) - 1))) & (places_.size() - 1);
@@ -80,7 +80,7 @@ private:
     }
   }
 
-  // Lines in the order in which they came: neighbours are mostly near one another.
+  // Lines in the order of their first touch, so that neighbours are mostly close to each other.
   std::vector<Line> lines_;
   std::vector<uint32_t> places_ = std::vector<uint32_t>(4096); // a power of two; 0, or one more than the line's index
   std::vector<uint32_t> used_;                                 // of each line

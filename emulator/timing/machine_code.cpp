@@ -102,7 +102,7 @@ bool is_global(ir::StateSpace space) {
   return space == ir::StateSpace::global || space == ir::StateSpace::local || space == ir::StateSpace::none;
 }
 
-// Loads and atomics whose result comes from the caches or from DRAM; texels where L1 holds them.
+// Loads and atomics whose result comes from the caches or from DRAM; texture fetches if L1 holds texels.
 bool loads_global(const ir::Machine& machine, const ir::Form& form) {
   using enum ir::InstructionClass;
   if (form.kind == texture || form.kind == surface) return form.effects.reads_memory && machine.memory.l1_kib.known;
@@ -119,7 +119,7 @@ void set_memory(const ir::Machine& machine, const ir::Form& form, SiteCode& code
     code.wait = Cause::wait_l1;
     code.latency = machine.latency.l1.known ? machine.latency.l1.value : machine.latency.dram.value;
   } else if (form.kind == texture || form.kind == surface) {
-    // Caches of textures alone are not followed: they hit.
+    // Caches that hold only textures are not simulated: every access hits.
     code.wait = Cause::wait_l1;
     code.latency = machine.latency.l1.known ? machine.latency.l1.value : machine.latency.dram.value;
   } else if (form.space == ir::StateSpace::constant || ir::is_param(form.space)) {
@@ -135,9 +135,9 @@ double clocks_at(const ir::Figure& throughput) {
   return throughput.known && throughput.value > 0 ? double{warp_size} / throughput.value : 0;
 }
 
-// Where conversions with 64 bits are as fast as double precision, which is slow there (compute
-// capability 3.0, 5.x, 6.1, 7.5, 8.6), its units make them, one or the other at a time: calculate_temp of
-// tests/silicon, set B, takes the sum.
+// If 64-bit conversions have the throughput of double precision and that is low (compute capability 3.0, 5.x, 6.1, 7.5,
+// 8.6), the fp64 units execute them, so that both share these units: calculate_temp of tests/silicon, set B, takes the
+// sum of both times.
 bool converts_in_fp64_unit(const ir::Machine& machine, const ir::Form& form) {
   if (form.kind != ir::InstructionClass::conversion) return false;
   const bool wide = std::ranges::any_of(form.types, [](ir::ScalarType type) { return ir::bit_width(type) == 64; });
@@ -145,7 +145,7 @@ bool converts_in_fp64_unit(const ir::Machine& machine, const ir::Form& form) {
   return wide && facts.fp64.known && facts.convert64.known && facts.fp64.value == facts.convert64.value;
 }
 
-// The arithmetic of an expansion around special instructions.
+// The unit of the arithmetic instructions in an expansion around special instructions.
 Cause arithmetic_unit(const ir::Form& form) {
   using enum ir::InstructionClass;
   const bool integer_type = form.kind == integer || form.kind == logic || form.kind == conversion;
@@ -153,7 +153,7 @@ Cause arithmetic_unit(const ir::Form& form) {
   return ir::bit_width(form.type(0)) == 64 ? Cause::unit_fp64 : Cause::unit_fp32;
 }
 
-// Of an expansion, the special unit and the arithmetic unit have each its own.
+// Distributes the instructions of an expansion to the special unit and the arithmetic unit.
 void split_expansion(const ir::Machine& machine, const ir::Form& form, const ir::InstructionCost& cost,
                      SiteCode& code) {
   const uint16_t special = ir::special_instructions(form, cost);
@@ -184,7 +184,7 @@ SiteCode code_of(const ir::Machine& machine, const ir::Form& form, const ir::Ins
   const ir::Figure latency = ir::latency(machine, form);
   code.latency = latency.known ? latency.value : code.step_latency;
   ir::Figure throughput = ir::throughput(machine, form);
-  // Conversions between integers are integer instructions, wherever conversions of floating point run.
+  // Conversions between integers are integer instructions, whichever unit converts floating point.
   if (form.kind == ir::InstructionClass::conversion && cost.pipe == ir::Pipe::integer) {
     throughput = machine.throughput.integer_add;
     code.latency = machine.latency.integer.value;
@@ -196,7 +196,7 @@ SiteCode code_of(const ir::Machine& machine, const ir::Form& form, const ir::Ins
     code.unit = Cause::unit_barrier;
   }
   if (ir::is_composite(form)) {
-    // Both halves go through the unit one after the other.
+    // The two halves pass the unit one after the other.
     code.latency *= 2;
   }
   if (code.unit == Cause::unit_special && converts_in_fp64_unit(machine, form)) code.unit = Cause::unit_fp64;
@@ -205,21 +205,21 @@ SiteCode code_of(const ir::Machine& machine, const ir::Form& form, const ir::Ins
   return code;
 }
 
-// In CodeIs::ptx. Linear registers stay operands of what reads them: that is R2D2's machine, not its assembler.
+// Costs for CodeIs::ptx. Linear registers stay operands of their readers: R2D2's machine provides them.
 ir::InstructionCost cost_as_ptx(const ir::Machine& machine, const ir::Function& function, ir::InstructionId id,
                                 const ir::Lowering& lowering) {
   if (function.instructions[id].kind != ir::InstructionKind::real || function.is_opcode(id, ir::Opcode::r2d2_mov) ||
       (!lowering.needed(id) && lowering.cost(id).weight == 0))
     return lowering.cost(id);
   const ir::Form& form = function.form_of(id);
-  // Parameters come from constant memory, which has a port of its own.
+  // Parameters are in constant memory, which has its own port.
   const ir::Pipe pipe = ir::is_param(form.space)
                             ? ir::Pipe::issue
                             : ir::weight_of(form, static_cast<uint32_t>(machine.compute_capability), false).pipe;
   return {1, 0, pipe};
 }
 
-// In CodeIs::apart.
+// Costs for CodeIs::apart.
 ir::InstructionCost cost_apart(const ir::Function& function, ir::InstructionId id, const ir::Lowering& lowering) {
   const ir::InstructionCost& cost = lowering.cost(id);
   if (function.instructions[id].kind != ir::InstructionKind::real || !lowering.needed(id) || cost.weight) return cost;
@@ -230,8 +230,8 @@ ir::InstructionCost cost_apart(const ir::Function& function, ir::InstructionId i
 
 using CostOf = std::function<ir::InstructionCost(const ir::Function&, ir::InstructionId)>;
 
-// Which registers are in the register file: those that some instruction of the machine writes. The others are operands
-// in other places (parameters, what is part of its readers). Predicates have a file of their own.
+// The registers that are in the register file: those written by a machine instruction. The others are operands from
+// other places (parameters, results absorbed by their readers). Predicates have a file of their own.
 std::vector<bool> registers_in_file(const ir::Function& function, const CostOf& cost) {
   std::vector<bool> in_file(function.values.size());
   for (ir::BlockId block : function.layout)
@@ -244,7 +244,7 @@ std::vector<bool> registers_in_file(const ir::Function& function, const CostOf& 
   return in_file;
 }
 
-// A plain load, which the assembler may move, and what it reads.
+// The space read by a plain load, which the assembler may move up.
 AccessSpace early_load(const ir::Form& form) {
   const bool plain = form.kind == ir::InstructionClass::load && !form.effects.volatile_result;
   if (!plain) return AccessSpace::none;
@@ -255,21 +255,21 @@ AccessSpace early_load(const ir::Form& form) {
                                    : AccessSpace::none;
 }
 
-// A store is behind all loads that may read what it writes; a generic one may be to shared memory, too, but in what
-// nvcc makes its loads are generic then.
+// The space that a store writes: loads that may read it stay after the store. A generic store counts as global; it may
+// write shared memory, but in code by nvcc the loads of that memory are then generic, too.
 AccessSpace stored(const ir::Form& form) {
   if (form.kind != ir::InstructionClass::store) return AccessSpace::none;
   return ir::is_shared(form.space) ? AccessSpace::shared : AccessSpace::global;
 }
 
-// What no load passes.
+// Whether loads are not moved across this instruction.
 bool ends_piece(const ir::Form& form) {
   using enum ir::InstructionClass;
   return form.kind == barrier || form.kind == fence || form.kind == mbarrier || form.kind == control_flow ||
          form.effects.atomic || form.effects.volatile_result;
 }
 
-// By instruction: the piece of straight code that it is in, and its place. `pieces`: so many so far.
+// By instruction: the piece of straight-line code and the position in it. `pieces`: the number of pieces so far.
 struct StraightCode {
   std::vector<uint32_t> piece, place;
 };
@@ -331,7 +331,7 @@ MachineCode::MachineCode(const ir::Machine& machine, std::span<const Site> sites
       code.early_load = early_load(function->form_of(id));
       code.stores = stored(function->form_of(id));
     }
-    // What an instruction that is part of its readers would read, they read.
+    // The operands of an absorbed instruction are read by its readers.
     const bool is_read = code.weight || (code_is != CodeIs::ptx && lowering(*function).absorbed(id));
     auto words = [&](ir::ValueId value) { return in_file[value.index()] ? words_of(function->values[value]) : 0; };
     code.first_use = static_cast<uint32_t>(registers_.size());

@@ -1,5 +1,5 @@
-// The static instructions of a run as the machine issues them: how many, on which unit, how long the results take, and
-// which registers tie them together.
+// The static instructions of a run as the machine issues them: their number, unit and result latency, and the registers
+// that connect them.
 #pragma once
 
 #include "emulator/timing/recorder.h"
@@ -13,7 +13,7 @@
 
 namespace ptxrewrite::timing {
 
-// What a clock is spent on: rows of the CPI stack. Units are resources; waits are for the result of an earlier
+// The causes of clocks: rows of the CPI stack. Units are resources; waits are for the result of an earlier
 // instruction.
 enum class Cause : uint8_t {
   issue,
@@ -40,11 +40,11 @@ enum class Cause : uint8_t {
   wait_l1,
   wait_l2,
   wait_dram,
-  wait_queue,  // DAC: for what the affine warp has not brought yet
-  wait_staged, // RegLess: until the registers of a region are there
-  linear,      // R2D2's linear parts, before what reads them
-  misses,      // more of them than there are registers for
-  affine,      // DAC's affine warp, where the others wait for its end
+  wait_queue,  // DAC: for an entry that the affine warp has not enqueued yet
+  wait_staged, // RegLess: until the registers of a region are staged
+  linear,      // R2D2's linear parts, before the instructions that read them
+  misses,      // more misses than MSHRs
+  affine,      // DAC's affine warp, where the other warps wait for its end
   barrier,     // warps of a block wait for one another
   imbalance,   // warps of a block end at different times
   tail,        // the last blocks do not fill the machine
@@ -56,7 +56,7 @@ std::string_view spelling(Cause cause);
 
 enum class Waits : uint8_t { for_unit, for_global_memory, for_barrier };
 
-// Which memory an access goes to: what may not change places with what.
+// The memory that an access refers to: decides which accesses may be reordered.
 enum class AccessSpace : uint8_t { none, global, shared, constant };
 
 struct SiteCode {
@@ -68,15 +68,15 @@ struct SiteCode {
   Cause other_unit = Cause::issue;
   uint32_t other_weight = 0;
   double other_clocks = 0;
-  double latency = 0;               // of the result; of global memory: of a hit in L1
+  double latency = 0;               // of the result; for global memory: of a hit in L1
   double step_latency = 0;          // between the instructions of an expansion, which is a chain
-  Cause wait = Cause::wait_integer; // what readers of the result wait for
+  Cause wait = Cause::wait_integer; // the cause of waits for the result
   Waits waits = Waits::for_unit;
-  bool is_memory = false; // occupies the memory port: as many clocks as its accesses take
-  // The assembler issues loads as early in a straight piece of code as it knows their addresses (Walker).
-  AccessSpace early_load = AccessSpace::none; // a load that may move up, by what it reads
-  AccessSpace stores = AccessSpace::none;     // what later loads of that space do not pass
-  uint32_t piece = 0, place = 0;              // straight code without barriers, numbered; the place in its function
+  bool is_memory = false; // occupies the memory port for the clocks of its accesses
+  // The assembler moves loads up in straight-line code to the point where their addresses are known (Walker).
+  AccessSpace early_load = AccessSpace::none; // the space of a load that may move up
+  AccessSpace stores = AccessSpace::none;     // the space of a store: later loads of that space do not move across it
+  uint32_t piece = 0, place = 0;              // number of a straight-line piece without barriers; place in the function
   uint32_t read_words = 0, written_words = 0; // 32-bit registers of the register file
   uint32_t first_use = 0, uses = 0;
   uint32_t first_definition = 0, definitions = 0; // in MachineCode::registers
@@ -84,8 +84,8 @@ struct SiteCode {
 
 using LoweringOf = std::function<const ir::Lowering&(const ir::Function&)>;
 
-// What the machine's instructions are; all but the first for experiments. Apart: the assembler joins no neighbours in
-// shared memory. As PTX: each instruction of PTX that serves anything is one of the machine, as in simulators of PTX.
+// The source of machine instructions; all but `lowered` are for experiments. `apart`: neighbouring accesses of shared
+// memory are not merged. `ptx`: each PTX instruction with an effect is one machine instruction, as in PTX simulators.
 enum class CodeIs : uint8_t { lowered, apart, ptx };
 
 class MachineCode {

@@ -1,5 +1,5 @@
-// The port law of H200 was measured by others on 46 patterns (max(D, T); cycles within 3 %); older machines take one
-// pass per 128-byte line.
+// The port law of H200 comes from published measurements of 46 patterns (max(D, T); cycles within 3 %); older machines
+// make one pass per 128-byte line.
 #include "emulator/timing/memory_port.h"
 
 #include "emulator/core/micro_op.h"
@@ -14,15 +14,15 @@ using emulator::warp_size;
 
 constexpr uint64_t word_bytes = 4;
 
-// Sectors of one line that bytes [first, last] of it touch.
+// The sectors of a line touched by its bytes [first, last].
 uint8_t sectors_between(uint64_t first, uint64_t last) {
   const auto low = static_cast<unsigned>(first / sector_bytes), high = static_cast<unsigned>(last / sector_bytes);
   return static_cast<uint8_t>(((1u << (high + 1)) - 1) & ~((1u << low) - 1));
 }
 
-// Distinct words of lanes [first, past), by bank: the most in one.
+// The largest number of distinct words in one bank that lanes [first, past) access.
 uint32_t degree_of_part(const PortLaw& law, const LaneAddresses& lanes, unsigned first, unsigned past) {
-  std::array<std::array<uint64_t, warp_size>, 2 * warp_size> words; // by bank the first, second ...: in_bank of them
+  std::array<std::array<uint64_t, warp_size>, 2 * warp_size> words; // by bank: the in_bank distinct words
   std::array<uint8_t, warp_size> in_bank{};
   uint32_t most = 0;
   for (unsigned lane = first; lane < past; ++lane) {
@@ -43,7 +43,7 @@ uint32_t degree_of_part(const PortLaw& law, const LaneAddresses& lanes, unsigned
   return most;
 }
 
-// Full warps at neighbouring places, or all at one: no bank is wanted twice by one part.
+// A full warp at consecutive addresses, or at one address: no part has bank conflicts.
 bool is_plain(const LaneAddresses& lanes) {
   const uint64_t bytes = lanes.bytes;
   if (lanes.mask != 0xffffffffu || (bytes != 4 && bytes != 8 && bytes != 16)) return false;
@@ -72,7 +72,7 @@ WarpLines::WarpLines(const LaneAddresses& lanes) {
 }
 
 void WarpLines::add(uint64_t line, uint8_t sectors) {
-  // Addresses mostly ascend: what is beyond all lines so far is new.
+  // Addresses mostly ascend: a line above all lines so far is new.
   if (count_ == 0 || line > highest_) {
     highest_ = line;
     lines_[count_++] = {line, sectors};
@@ -120,7 +120,7 @@ uint32_t shared_port_clocks(const PortLaw& law, const LaneAddresses& lanes) {
 }
 
 uint32_t global_port_clocks(const PortLaw& law, const LaneAddresses& lanes, std::span<const LineRequest> lines) {
-  // Before Hopper the lines' passes are all there is.
+  // Before Hopper only the passes per line count.
   return law.block_tags ? std::max(bank_degree(law, lanes), tag_clocks(law, lines)) : tag_clocks(law, lines);
 }
 

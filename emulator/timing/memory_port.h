@@ -1,5 +1,5 @@
-// What one access of a warp asks of the memory system: 32-byte sectors, 128-byte lines, and clocks of the port that L1
-// and shared memory have in common. Pure functions of the lanes' addresses.
+// The demand of one access by a warp on the memory system: 32-byte sectors, 128-byte lines, and clocks of the port
+// shared by L1 and shared memory. Pure functions of the lanes' addresses.
 #pragma once
 
 #include "ir/machine/figures/machine.h"
@@ -13,21 +13,21 @@ namespace ptxrewrite::timing {
 inline constexpr uint64_t sector_bytes = 32;
 inline constexpr uint64_t line_bytes = 128;
 
-// A 128-byte line and which of its four sectors are wanted.
+// A 128-byte line and the requested ones of its four sectors.
 struct LineRequest {
   uint64_t line = 0; // address / 128
   uint8_t sectors = 0;
   bool operator==(const LineRequest&) const = default;
 };
 
-// The lanes of `mask` access `bytes` from their address each.
+// Each lane of `mask` accesses `bytes` bytes at its address.
 struct LaneAddresses {
   const uint64_t* addresses = nullptr; // 32
   uint32_t mask = 0;
   uint64_t bytes = 0;
 };
 
-// The lines that a warp accesses, each once, in the order of the first lane that wants it.
+// The distinct lines that a warp accesses, in the order of the first lane that requests each.
 class WarpLines {
 public:
   explicit WarpLines(const LaneAddresses& lanes);
@@ -38,10 +38,10 @@ private:
   // At most 32 lanes of 128 bytes, not aligned.
   std::array<LineRequest, 64> lines_;
   size_t count_ = 0;
-  uint64_t highest_ = 0; // of the lines
+  uint64_t highest_ = 0; // the highest line so far
 };
 
-// How ports of a generation work.
+// The port's parameters of a GPU generation.
 struct PortLaw {
   unsigned banks = 32;           // of 4 bytes; a power of two
   unsigned lanes_at_a_time = 32; // of 4-byte accesses
@@ -49,12 +49,12 @@ struct PortLaw {
 };
 PortLaw port_law(const ir::Machine& machine);
 
-// The largest number of different 4-byte words in one bank. 8-byte accesses are made in two halves of the warp, 16-byte
-// ones in four quarters: the parts' numbers are added up. 1 at least.
+// The largest number of different 4-byte words in one bank, at least 1. 8-byte accesses are made in two halves of the
+// warp, 16-byte accesses in four quarters: the numbers of the parts are added up.
 uint32_t bank_degree(const PortLaw& law, const LaneAddresses& lanes);
-// Clocks for looking up tags: one per line; on Hopper min(blocks of 512 bytes, ceil(lines / 4) + 1).
+// Clocks for tag look-ups: one per line; on Hopper min(blocks of 512 bytes, ceil(lines / 4) + 1).
 uint32_t tag_clocks(const PortLaw& law, std::span<const LineRequest> lines);
-// Of the port, for an access of shared memory, and of global or local memory.
+// Port clocks of an access to shared memory, and of one to global or local memory.
 uint32_t shared_port_clocks(const PortLaw& law, const LaneAddresses& lanes);
 uint32_t global_port_clocks(const PortLaw& law, const LaneAddresses& lanes, std::span<const LineRequest> lines);
 

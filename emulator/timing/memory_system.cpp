@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint32_t kib = 1024;
 
-// Sizes of shared memory that there are, in KiB (occupancy tables of CUDA 13).
+// Available sizes of shared memory in KiB (occupancy tables of CUDA 13).
 constexpr uint32_t steps_70[] = {0, 8, 16, 32, 64, 96};
 constexpr uint32_t steps_75[] = {32, 64};
 constexpr uint32_t steps_80[] = {0, 8, 16, 32, 64, 100, 132, 164};

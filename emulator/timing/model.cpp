@@ -36,12 +36,12 @@ bool in_pipeline(Cause unit) {
 }
 
 struct LevelShares {
-  double l1 = 0, l2 = 0, dram = 0; // clocks that each adds to the mean latency
+  double l1 = 0, l2 = 0, dram = 0; // clocks that each level adds to the mean latency
   double sum() const { return l1 + l2 + dram; }
 };
 
-// Of one load: how often each level is the last one, times its latency. First touches that are not the first of all
-// SMs, or of what a launch before left in L2, find their data there.
+// For one load: the share of executions whose slowest level is each level, times its latency. First touches that are
+// not the first of all SMs, or that find data left in L2 by an earlier launch, count as L2.
 LevelShares level_shares(const ir::Machine& machine, const LoadLevels& levels) {
   const ir::LatencyFacts& latency = machine.latency;
   const double l2_latency = latency.l2.known ? latency.l2.value : latency.dram.value;
@@ -63,7 +63,7 @@ std::vector<LoadTime> load_times_by_level(const ModelInput& input, std::vector<L
     time.latency = input.code[static_cast<uint32_t>(number)].latency;
     shares[number].l1 = time.latency;
     if (levels.loads == 0) {
-      // Words of one bank come one after the other, and so do constants.
+      // Accesses to different words of one bank are serialised, and so are different constants.
       for (const AccessCounts* counts : {&recording.shared[number], &recording.constant[number]})
         if (counts->accesses)
           time.latency += ratio(static_cast<double>(counts->port_clocks), static_cast<double>(counts->accesses)) - 1;
@@ -72,7 +72,7 @@ std::vector<LoadTime> load_times_by_level(const ModelInput& input, std::vector<L
     const AccessCounts& counts = recording.global[number];
     const auto accesses = static_cast<double>(counts.accesses);
     shares[number] = level_shares(input.machine, levels);
-    // The last part of an access leaves the port so much later than the first.
+    // The last part of an access leaves the port that many clocks after the first.
     time.latency = shares[number].sum() + ratio(static_cast<double>(counts.port_clocks), accesses) - 1;
     time.miss_lines = ratio(static_cast<double>(levels.miss_lines), static_cast<double>(levels.loads));
     time.divergent = counts.lines > counts.accesses;
@@ -80,10 +80,10 @@ std::vector<LoadTime> load_times_by_level(const ModelInput& input, std::vector<L
   return times;
 }
 
-// What a warp of one cluster takes, by phase between barriers.
+// The time of a warp of one cluster, by phase between barriers.
 struct ClusterTime {
   std::vector<double> phases; // clocks
-  double base = 0;            // of them: what the warp and, between its intervals, others issue
+  double base = 0;            // of them: issue clocks of the warp and, between its intervals, of others
   CauseClocks exposed{};
   double all() const {
     double sum = base;
@@ -93,10 +93,10 @@ struct ClusterTime {
   }
 };
 
-// What latency costs a wave, and why.
+// The latency part of a wave, by cause.
 struct Latency {
   double base = 0;       // of a mean warp: issue clocks, its own and others'
-  CauseClocks exposed{}; // with imbalance and barriers
+  CauseClocks exposed{}; // includes imbalance and barriers
   double sum() const {
     double all = 0;
     for (double clocks : exposed)
@@ -113,7 +113,7 @@ public:
     const std::vector<LoadTime> loads = load_times_by_level(input, shares_);
     for (const Cluster& cluster : recording_.clusters)
       walks_.push_back(walk(cluster, input.code, loads, rate_, technique()));
-    // Those that were looked at, each as long as the first of its cluster, may be longer or shorter than all warps are.
+    // The sampled warps, each as long as its cluster's first warp, may be longer or shorter than the mean of all.
     double steps = 0, looked_at = 0;
     for (const Cluster& cluster : recording_.clusters) {
       steps += static_cast<double>(cluster.length * cluster.warps);
@@ -165,8 +165,8 @@ private:
   double issued_ = 0, beside_ = 0, stalls_ = 0, intervals_ = 0; // of a mean warp
 };
 
-// Windows may have too much of some instructions and too little of others: what waits for one counts by how often all
-// warps performed it, beside how often they would have if all were as the windows are.
+// Windows may over-represent some instructions: waits for an instruction are weighted by the ratio of its executions in
+// all warps to the number expected from the windows.
 void Model::weigh_sites() {
   std::vector<double> expected(recording_.sites.size());
   double looked_at = 0;
@@ -184,7 +184,7 @@ void Model::weigh_sites() {
   });
 }
 
-// Means over the warps that were looked at.
+// Computes means over the warps that were looked at.
 void Model::sum_up() {
   double warps = 0;
   for (size_t i = 0; i < walks_.size(); ++i) {
@@ -200,7 +200,7 @@ void Model::sum_up() {
   issued_ = ratio(issued_, warps), stalls_ = ratio(stalls_, warps), intervals_ = ratio(intervals_, warps);
 }
 
-// A wait for global memory is for the levels that its latency is made of.
+// Splits a wait for global memory into the levels that make up its latency.
 void Model::expose(const IssueInterval& interval, double stall, double times, CauseClocks& exposed) const {
   if (interval.early != Cause::count) {
     exposed[index(interval.early)] += stall * times;
@@ -217,8 +217,8 @@ void Model::expose(const IssueInterval& interval, double stall, double times, Ca
   exposed[index(Cause::wait_dram)] += stall * times * shares.dram / shares.sum();
 }
 
-// What other warps do not hide of a wait. Where a technique lets only some of the resident warps be active, these alone
-// hide it, and it comes in every turn; warps that wait for global memory leave their place to others.
+// The part of a wait that other warps do not hide. If a technique limits the active warps, only these hide it, and it
+// recurs in every turn; warps that wait for global memory give their place to others.
 double Model::exposed(const IssueInterval& interval, const Company& company) const {
   const bool leaves =
       interval.early == Cause::count && input_.code[interval.producer].waits == Waits::for_global_memory;
@@ -259,7 +259,7 @@ Company Model::company_of(double resident_warps) const {
   Company company;
   company.warps = std::ceil(resident_warps / machine_.schedulers);
   company.issue_probability = issue_probability(issued_, stalls_);
-  // Of others, what is issued beside takes no time of this warp's.
+  // Instructions that others issue beside this warp's take none of its time.
   company.mean_issued = ratio(issued_ - beside_, intervals_);
   return company;
 }
@@ -297,7 +297,7 @@ Latency Model::latency(double resident_warps) const {
     clocks = ratio(clocks, blocks);
   result.exposed[index(Cause::linear)] = block_parts(company, resident_warps);
   result.exposed[index(Cause::imbalance)] = std::max(ratio(last_end - mean, blocks), 0.0);
-  // Who meets at a branch leaves when the last of the scheduler's warps of the block has issued it.
+  // A branch synchronisation ends when the last of the scheduler's warps of the block has issued the branch.
   const double of_block = std::ceil(recording_.warps_per_block / static_cast<double>(machine_.schedulers));
   result.exposed[index(Cause::barrier)] =
       std::max(ratio(with_barriers - last_end, blocks), 0.0) +
@@ -307,7 +307,7 @@ Latency Model::latency(double resident_warps) const {
   return result;
 }
 
-// Parts of the technique: a warp's walk, and what the scheduler's other warps issue of it.
+// Clocks of the technique's parts: one warp's walk, with the issue slots of the scheduler's other warps for it.
 double Model::part_clocks(PartOf of, double warps) const {
   const double of_scheduler = std::max(std::ceil(warps / machine_.schedulers), 1.0);
   double clocks = 0;
@@ -316,8 +316,8 @@ double Model::part_clocks(PartOf of, double warps) const {
   return clocks;
 }
 
-// The first warp of a block computes the block's parts. The other ones of the block wait, those of other blocks do not:
-// blocks follow one another as each ends.
+// The first warp of a block computes the block's parts. The other warps of the block wait for them, those of other
+// blocks do not: blocks start at different times.
 double Model::block_parts(const Company& company, double resident_warps) const {
   Company others = company;
   others.warps = 1 + std::ceil(std::max(resident_warps - recording_.warps_per_block, 0.0) / machine_.schedulers);
@@ -331,14 +331,14 @@ double Model::block_parts(const Company& company, double resident_warps) const {
   return clocks;
 }
 
-// Once on every SM: by one warp, then by those of the first block. Whoever computes these parts goes on with its own
-// sequence afterwards, so that nothing hides them but what other blocks' warps can issue meanwhile. Then the first
-// blocks all compute theirs at a time, and nothing hides them.
+// The time of parts computed once per SM: by one warp, then by those of the first block. These warps continue with
+// their own sequence afterwards, so that only instructions of other blocks' warps can hide the parts. Then the first
+// blocks compute their block parts at the same time, which nothing hides.
 double Model::start_of_parts(double first_blocks) const {
   const double resident_warps = first_blocks * recording_.warps_per_block;
   const double serial =
       part_clocks(PartOf::sm_by_warp, 1) + part_clocks(PartOf::sm_by_block, recording_.warps_per_block);
-  // Meanwhile the warps of other blocks issue what stands before the first instruction that takes a part.
+  // Meanwhile the warps of other blocks issue their instructions before the first one that takes a part.
   double before = 0, looked_at = 0;
   for (size_t i = 0; i < walks_.size(); ++i) {
     before += static_cast<double>(recording_.clusters[i].warps) * walks_[i].before_parts;
@@ -349,7 +349,7 @@ double Model::start_of_parts(double first_blocks) const {
          block_parts(company_of(resident_warps), resident_warps);
 }
 
-// `blocks_of_sm`: on the SM that has most; `blocks`: on all.
+// `blocks_of_sm`: on the SM with the most blocks; `blocks`: on all SMs.
 Model::Wave Model::wave(double blocks_of_sm, double blocks) const {
   Wave result;
   const double resident_warps = blocks_of_sm * recording_.warps_per_block;
@@ -357,7 +357,7 @@ Model::Wave Model::wave(double blocks_of_sm, double blocks) const {
   const double share = ratio(blocks_of_sm, static_cast<double>(recording_.blocks));
   std::vector<std::pair<Cause, double>> bounds;
   bounds.emplace_back(Cause::issue, of_scheduler * ratio(demand_.issue_slots, warps()) / rate_);
-  std::vector<double> of_walk; // what a lone warp takes of the resources that its walk is made of
+  std::vector<double> of_walk; // demands of a lone warp on the resources that its walk includes
   for (size_t i = 0; i < cause_count; ++i) {
     const auto unit = static_cast<Cause>(i);
     if (demand_.unit[i] <= 0) continue;
@@ -372,7 +372,7 @@ Model::Wave Model::wave(double blocks_of_sm, double blocks) const {
   }
   const double of_all = ratio(blocks, static_cast<double>(recording_.blocks));
   if (machine_.memory.l2_bytes_per_clock.known) {
-    // All SMs' reads of a line come from one slice.
+    // Reads of one line by all SMs are served by one slice.
     const double of_slice =
         demand_.l2_read_bytes * input_.traffic.hottest_slice * of_all / l2_slice_bytes_per_clock(machine_);
     const double of_sm = demand_.l2_bytes * share / machine_.memory.l2_bytes_per_clock.value;
@@ -383,7 +383,7 @@ Model::Wave Model::wave(double blocks_of_sm, double blocks) const {
   const Latency latencies = latency(resident_warps);
   of_walk.push_back(latencies.base);
   const double waits = beyond(latencies.base + latencies.sum(), smooth_sum(of_walk));
-  // The other warps follow an added one, so that their waits hold most of its time already: what it has beyond them.
+  // An added warp runs ahead of the others, whose waits cover most of its time already: only the rest counts.
   for (size_t i = 0; i < added_.size(); ++i) {
     const double alone = added_[i].scale * (added_[i].stalls + added_[i].issued / rate_);
     bounds.emplace_back(technique().added_warps[i].cause, beyond(alone, waits));
@@ -393,7 +393,7 @@ Model::Wave Model::wave(double blocks_of_sm, double blocks) const {
     terms.push_back(clocks);
   terms.push_back(waits);
   result.clocks = smooth_sum(terms);
-  // What each bound has in the sum of powers, it has in the time.
+  // A bound's share of the time is its share in the sum of powers.
   auto part = [&](double term) {
     return result.clocks > 0 ? result.clocks * std::pow(term / result.clocks, smoothness) : 0;
   };

@@ -7,8 +7,8 @@
 //
 // A wave is as many blocks as the machine holds at a time. Resources are issue slots, the units of an SM, its memory
 // port, L2, DRAM, and the distribution of blocks; their demands come from the counters of all blocks and from the
-// caches. Latency is what the walks of the clusters leave exposed behind what other warps issue meanwhile. No term is
-// fitted to a result; every one is in KernelTime::terms.
+// caches. Latency is the part of the clusters' waits that other warps' instructions do not hide. No term is fitted to a
+// result; all terms are listed in KernelTime::terms.
 #pragma once
 
 #include "emulator/core/counters.h"
@@ -37,7 +37,7 @@ struct ModelInput {
   uint32_t resident_blocks = 1; // per SM
   Policy policy = Policy::greedy_then_oldest;
   LaunchCost launch = launch_cost(machine);
-  const Technique* technique = nullptr; // null: none
+  const Technique* technique = nullptr; // nullptr: none
 };
 
 // Calls visit(number, counts of all blocks) for each static instruction of the launch that may have been executed.
@@ -53,22 +53,22 @@ template <class Visit> void for_each_site(const ModelInput& input, const Visit& 
   }
 }
 
-// By number: of loads of global memory with what the caches say, of others as MachineCode.
+// By number: loads of global memory with the latencies of their cache levels, others as in MachineCode.
 std::vector<LoadTime> load_times(const ModelInput& input);
 
-// All of a launch.
+// The demands of a whole launch.
 struct Demand {
-  double instructions = 0;  // of the machine, by warps, uniform ones included
-  double issue_slots = 0;   // that they take
-  double uniform = 0;       // of them
-  double steps = 0;         // PTX instructions by warps, but for those of Technique::parts
+  double instructions = 0;  // machine instructions by warps, uniform ones included
+  double issue_slots = 0;   // taken by them
+  double uniform = 0;       // of `instructions`
+  double steps = 0;         // PTX instructions by warps, except those of Technique::parts
   CauseClocks unit{};       // clocks of one SM's units and memory port
-  CauseClocks unit_slots{}; // machine instructions of units by warps
+  CauseClocks unit_slots{}; // machine instructions of each unit, by warps
   double l2_bytes = 0;
-  double l2_read_bytes = 0; // of them
+  double l2_read_bytes = 0; // of l2_bytes
   double dram_read_bytes = 0, dram_write_bytes = 0;
   double l1_accesses = 0, l1_hit_sectors = 0, sectors = 0;
-  double unseen_accesses = 0; // executions of accesses that no block that was looked at made
+  double unseen_accesses = 0; // executions of accesses that no block that was looked at executed
   double dram_bytes() const { return dram_read_bytes + dram_write_bytes; }
 };
 Demand demand_of(const ModelInput& input);
@@ -78,10 +78,10 @@ struct KernelTime {
   double seconds = 0;
   CauseClocks stack{}; // adds up to clocks
   Demand demand;
-  double waves = 0; // full ones and the rest as a share
+  double waves = 0; // full waves, and the last one as a fraction
   uint32_t resident_blocks = 0, resident_warps = 0;
   std::vector<TimeFigure> terms;
-  // Clocks of a scheduler by instruction.
+  // Clocks of a scheduler per instruction.
   double cpi(const ir::Machine& machine) const;
 };
 

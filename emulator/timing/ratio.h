@@ -3,7 +3,7 @@
 
 namespace ptxrewrite::timing {
 
-// 0 of nothing.
+// part / whole, or 0 if `whole` is 0.
 inline double ratio(double part, double whole) {
   return whole > 0 ? part / whole : 0;
 }

@@ -13,14 +13,14 @@ using emulator::AccessKind;
 using emulator::Space;
 using emulator::warp_size;
 
-constexpr uint32_t lines_like_a_step = 2; // in what looking at them takes
-constexpr double same_profile = 0.05;     // of the instructions
+constexpr uint32_t lines_like_a_step = 2; // an access of this many lines takes as long to record as a step
+constexpr double same_profile = 0.05;     // share of the instructions
 
-// The local memory of lanes lies word by word: the first word of all lanes of the warp, then the second one (CUDA
-// programming guide, Local Memory). Somewhere no allocation is.
+// The local memory of lanes is interleaved by words: the first word of all lanes of the warp, then the second one (CUDA
+// programming guide, Local Memory). This base is outside of all allocations.
 constexpr uint64_t local_base = uint64_t(1) << 56;
 
-// Executions by number, as if all `length` steps were as those that are known.
+// Executions by number, extrapolated from the known steps to `length` steps.
 std::vector<uint32_t> profile_of(const std::vector<Step>& steps, uint64_t length, size_t sites) {
   std::vector<uint32_t> counts(sites);
   for (const Step& step : steps)
@@ -31,7 +31,7 @@ std::vector<uint32_t> profile_of(const std::vector<Step>& steps, uint64_t length
   return counts;
 }
 
-// Constant memory is read one address at a time (CUDA programming guide, Constant Memory).
+// The number of different addresses: constant memory reads one at a time (CUDA programming guide, Constant Memory).
 uint32_t different_addresses(const LaneAddresses& lanes) {
   std::array<uint64_t, warp_size> known;
   uint32_t count = 0;
@@ -59,7 +59,7 @@ uint64_t mixed(uint64_t hash, uint64_t with) {
   return hash ^ hash >> 29;
 }
 
-// Steps by twos in four places: their products do not wait for one another.
+// Hashes pairs of steps in four independent chains, so that the multiplications overlap.
 uint64_t hash_of(std::span<const Step> steps) {
   static_assert(sizeof(Step) == sizeof(uint32_t));
   constexpr size_t places = 4, together = 2 * places;
@@ -78,18 +78,18 @@ uint64_t hash_of(std::span<const Step> steps) {
   return all;
 }
 
-// Is something of the line at `address` in it?
+// Whether the line at `address` overlaps the range.
 bool touches(const emulator::MemoryRange& range, uint64_t address) {
   return emulator::contains(range.begin, range.size, address, 1) ||
          emulator::contains(address, line_bytes - 1, range.begin, 0);
 }
 
-// In windows.
+// The length in windows of the gap after window number `window`.
 uint64_t gap_behind(uint64_t window, uint64_t longest) {
   return std::min(uint64_t(1) << std::min<uint64_t>(window, 32), longest);
 }
 
-// Executions that one of the two has and the other has not, as a share of the longer one.
+// Executions that differ between two profiles, as a share of the longer one.
 double distance(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
   uint64_t differences = 0, sum_a = 0, sum_b = 0;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -104,9 +104,9 @@ double distance(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) 
 } // namespace
 
 uint32_t AccessPatterns::add(std::span<const LineRequest> lines) {
-  if (words_.capacity() == 0) words_.reserve(size_t(1) << 15); // what is not touched costs nothing
+  if (words_.capacity() == 0) words_.reserve(size_t(1) << 15); // untouched memory costs nothing
   Pattern pattern{.begin = words_.size(), .count = static_cast<uint32_t>(lines.size())};
-  // Lines before the first lane's wrap: signed, they are in order.
+  // Lines before the first lane's line wrap around; as signed numbers they are in order.
   int64_t low = 0, high = 0;
   for (const LineRequest& line : lines) {
     words_.push_back(line.line << sector_bits | line.sectors);
@@ -155,7 +155,7 @@ std::vector<uint32_t> sampled_sms(uint64_t blocks, uint32_t sms, uint64_t target
   const uint64_t pairs = (count + 1) / 2;
   for (uint64_t pair = 0; pair < pairs; ++pair) {
     const uint64_t begin = pair * used / pairs, room = (pair + 1) * used / pairs - begin;
-    // Not always at the same place of its part: that would often be the same column of a grid of two dimensions.
+    // Varies the position within the part: a fixed one would often be the same column of a two-dimensional grid.
     constexpr double golden_ratio = 0.618033988749895;
     const double place = static_cast<double>(pair) * golden_ratio;
     const uint64_t moved =
@@ -175,8 +175,8 @@ void Recorder::choose_sms(uint64_t few_blocks) {
     wanted_[sm] = true;
 }
 
-// Once the first block is over and no other one has begun: as few as its length and its accesses ask for. Looking at a
-// block takes some times what running it does, so that it is never most of a launch that takes long.
+// After the first block, if no other one has started: reduces the sample according to the length and accesses of the
+// block. Looking at a block takes several times as long as running it, which would dominate long launches.
 void Recorder::choose_again(const emulator::Block& first) {
   const SampleRules& rules = options_.rules;
   const uint64_t work = std::max<uint64_t>(recording_.steps_seen + lines_ / lines_like_a_step, 1);
@@ -223,7 +223,7 @@ void Recorder::prepare(const emulator::Block& block) {
   recording_.constant.resize(image.instruction_count);
 }
 
-// The first block runs in any case: it decides how many others do.
+// The first block always runs: its length determines the number of other blocks.
 bool Recorder::runs(uint64_t number) {
   const bool does = !options_.sampled || !prepared_ || wanted_[number % options_.sms];
   recording_.blocks_run += does;
@@ -282,7 +282,7 @@ void Recorder::WarpState::begin_phase() {
   window_left = 0;
 }
 
-// How long a window is, is what the warps have done on average: where one does more than the others, it is looked at
+// Windows are measured in the mean length of the block's warps: a warp that executes more than the others is looked at
 // for longer.
 bool Recorder::BlockState::is_seen(uint64_t phase, uint64_t window, uint64_t longest_gap) {
   if (phases.size() > phase) return phases[phase];
@@ -301,7 +301,7 @@ bool Recorder::BlockState::is_seen(uint64_t phase, uint64_t window, uint64_t lon
   return phases[phase];
 }
 
-// Of the next instruction. Where a window ends, what follows is left out.
+// Whether the next instruction is looked at. At the end of a window, skips the gap.
 bool Recorder::is_seen(BlockState& block, WarpState& warp) {
   const uint64_t longest_gap = options_.rules.one_window_in - 1;
   if (warp.phase_begins) {
@@ -310,7 +310,7 @@ bool Recorder::is_seen(BlockState& block, WarpState& warp) {
     warp.in_gap = true;
     warp.gap_left = options_.everything || block.is_seen(warp.phase, window_, longest_gap) ? 0 : UINT64_MAX;
   }
-  if (warp.gap_left) { // a new turn of the warp
+  if (warp.gap_left) { // after a switch to another warp
     ++warp.unseen;
     if (--warp.gap_left) leave_out(warp.gap_left);
     return false;
@@ -326,7 +326,7 @@ bool Recorder::is_seen(BlockState& block, WarpState& warp) {
   return true;
 }
 
-// Turns end at barriers (and, without harm, where a warp spins).
+// Leaving out ends at barriers (and, harmlessly, where a warp spins).
 void Recorder::left_out(emulator::Block& block, emulator::Warp& warp, uint64_t instructions) {
   WarpState& state = state_of(block).warps[warp.index];
   state.unseen += instructions;
@@ -336,7 +336,7 @@ void Recorder::left_out(emulator::Block& block, emulator::Warp& warp, uint64_t i
   state.begin_phase();
 }
 
-// Most steps are inside a window: all else about them is found out when the block is over.
+// Fast path for steps inside a window; everything else about them is computed at the end of the block.
 inline void Recorder::note(const emulator::Block& block, const emulator::Warp& warp, Step step) {
   WarpState& state = state_of(block, warp);
   if (state.window_left <= 1 || kinds_[step.number] != SiteKind::plain) [[unlikely]]
@@ -372,7 +372,7 @@ inline void Recorder::keep(WarpState& warp, Step step) {
   warp.hash_of_beyond = mixed(warp.hash_of_beyond, std::bit_cast<uint32_t>(step));
 }
 
-// Sections run alike in all blocks: those of the first warp are kept.
+// Sections are the same in all blocks: only those of the first warp are stored.
 void Recorder::note_section(const emulator::Block& block, const emulator::Warp& warp, Step step) {
   if (recording_.blocks_looked_at != 0 || warp.index != 0 || current_block_ != block.linear) return;
   Cluster& section = recording_.sections[recording_.sites[step.number].section];
@@ -395,7 +395,7 @@ void Recorder::accessed(emulator::Block& block, emulator::Warp& warp, const emul
   uint64_t moved[warp_size];
   switch (access.space) {
   case Space::shared:
-  case Space::cluster: { // another block's shared memory costs what the block's own does
+  case Space::cluster: { // another block's shared memory costs the same
     AccessCounts& counts = recording_.shared[op.instruction];
     ++counts.accesses;
     counts.port_clocks += memo_.cost(lanes, true, op.instruction).port_clocks;
@@ -421,7 +421,7 @@ void Recorder::accessed(emulator::Block& block, emulator::Warp& warp, const emul
     counts.port_clocks += different_addresses(lanes);
     return;
   }
-  default: // parameters are in constant memory, all lanes read one
+  default: // parameters are in constant memory, all lanes read one address
     return;
   }
   AccessCost& cost = memo_.cost(lanes, false, op.instruction);
@@ -523,12 +523,12 @@ void Recorder::add_to_samples(const BlockState& block, const std::vector<Access>
   recording_.sectors_by_block.add(sectors);
 }
 
-// Allocations that the block touches, if they are new.
+// Records the allocations that the block touches, unless they are known.
 void Recorder::count_allocations(const emulator::Block& block, const std::vector<Access>& accesses) {
   for (const Access& access : accesses) {
     const auto [low, high] = recording_.patterns.extent(access);
     const emulator::MemoryRange* const range = range_of(low * line_bytes);
-    if (range && touches(*range, high * line_bytes)) continue; // and all between
+    if (range && touches(*range, high * line_bytes)) continue; // the range contains all lines between
     for (uint64_t word : recording_.patterns[access.pattern]) {
       const uint64_t address = AccessPatterns::line_of(access, word).line * line_bytes;
       if (!range_of(address)) add_range(block, address);
@@ -536,7 +536,7 @@ void Recorder::count_allocations(const emulator::Block& block, const std::vector
   }
 }
 
-// That is known and has something of the line at `address`; the latest one first.
+// Returns the known allocation that overlaps the line at `address`, or nullptr; the latest one is tried first.
 const emulator::MemoryRange* Recorder::range_of(uint64_t address) {
   if (last_range_ < ranges_.size() && touches(ranges_[last_range_], address)) return &ranges_[last_range_];
   for (last_range_ = 0; last_range_ < ranges_.size(); ++last_range_)

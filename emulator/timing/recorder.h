@@ -1,21 +1,21 @@
-// What the timing model keeps of a run: an observer that looks at the blocks of some SMs, and remembers what their
-// warps executed and where they accessed memory.
+// The timing model's record of a run: an observer that looks at the blocks of some SMs and stores the instructions that
+// their warps execute and the memory that they access.
 //
 //   Recorder recorder({.port = port_law(machine), .sms = machine.sms});
 //   request.observer = &recorder;
 //   program->launch(request);
 //   recorder.finish(): clusters of warps, accesses by block, statistics by instruction
 //
-// Blocks go to SMs in turns (block b to SM b mod SMs, the next ones behind them). All blocks are looked at where there
-// are few short ones; otherwise those of some SMs in pairs of neighbours: about one block in sixteen, sixteen at least
-// (but no more than a quarter of them where that is a good deal of work), or as few as two where the first one is long.
-// Of a long warp windows are looked at, the gaps between them 1, 2, 4, 8
-// and then always 15 windows long, at the same places in all warps, so that what they share stays shared: between
-// barriers by counting, and where there are many barriers all that is between two of them or nothing. All that is not
-// looked at runs as without an observer. The choice depends on the launch alone.
+// Blocks are assigned to SMs in turns (block b to SM b mod SMs). All blocks are looked at if they are few and short;
+// otherwise those of some pairs of neighbouring SMs: about one block in sixteen, at least sixteen (but no more than a
+// quarter of the blocks if that is much work), or as few as two if the first block is long. Long warps are looked at
+// in windows, with gaps of 1, 2, 4, 8 and then always 15 windows, at the same places in all warps, so that data which
+// warps share stay shared. Windows are counted between barriers; where there are many barriers, whole phases between
+// two barriers are looked at or skipped. The rest runs as without an observer. The choice depends on the launch
+// alone.
 //
-// Warps that execute the same instructions as often, but for 5 %, are a cluster (interval models that take one warp for
-// all err where warps differ); there are at most eight, and each keeps the sequence of its first warp.
+// Warps whose execution counts per instruction differ by at most 5 % form a cluster (interval models that use one warp
+// for all err where warps differ); there are at most eight, and each stores the sequence of its first warp.
 #pragma once
 
 #include "emulator/core/observer.h"
@@ -32,51 +32,51 @@
 namespace ptxrewrite::timing {
 
 inline constexpr size_t most_clusters = 8;
-inline constexpr size_t longest_sequence = size_t(1) << 18; // instructions that are kept of a warp
+inline constexpr size_t longest_sequence = size_t(1) << 18; // stored instructions of a warp
 
-// One instruction that a warp executed: its number, and whether the guard was false in all lanes.
+// One instruction executed by a warp: its number, and whether the guard was false in all lanes.
 struct Step {
   uint32_t number : 31 = 0;
   uint32_t guarded_off : 1 = 0;
 };
 
 struct Cluster {
-  std::vector<Step> steps; // of its first warp: in its windows, at most longest_sequence
-  uint64_t length = 0;     // of that warp, all steps
+  std::vector<Step> steps; // of its first warp: those in windows, at most longest_sequence
+  uint64_t length = 0;     // all steps of that warp
   uint64_t warps = 0;      // that were looked at
 };
 
 // Accesses of one static instruction in the blocks that were looked at.
 struct AccessCounts {
-  uint64_t accesses = 0; // warps
+  uint64_t accesses = 0; // by warps
   uint64_t lines = 0, sectors = 0;
   uint64_t port_clocks = 0;
 };
 
 // One access of a warp to global or local memory.
 struct Access {
-  uint64_t first_line = 0; // of the first lane: the pattern's lines count from it
+  uint64_t first_line = 0; // of the first lane: the pattern's lines are relative to it
   uint32_t pattern = 0;    // in Recording::patterns
   uint32_t number : 27 = 0;
   uint32_t kind : 4 = 0;       // an AccessKind
-  uint32_t odd_window : 1 = 0; // of the warp
+  uint32_t odd_window : 1 = 0; // whether the warp's window has an odd number
   emulator::AccessKind access_kind() const { return static_cast<emulator::AccessKind>(kind); }
 };
-// Of one block, warp after warp.
+// The accesses of one block, warp after warp.
 struct BlockAccesses {
   uint64_t block = 0;
   std::vector<uint32_t> warp_ends; // in accesses
   std::vector<Access> accesses;
 };
 
-// The lines that accesses want, counted from the first lane's: few patterns serve many accesses.
+// The lines of accesses, relative to the first lane's line: few patterns serve many accesses.
 class AccessPatterns {
 public:
   uint32_t add(std::span<const LineRequest> lines);
   std::span<const uint64_t> operator[](uint32_t pattern) const {
     return std::span(words_).subspan(patterns_[pattern].begin, patterns_[pattern].count);
   }
-  // Of one of these words.
+  // The line request of one word of the access's pattern.
   static LineRequest line_of(const Access& access, uint64_t word) {
     const uint64_t absolute = word + (access.first_line << sector_bits);
     return {absolute >> sector_bits, static_cast<uint8_t>(absolute & ((1 << sector_bits) - 1))};
@@ -87,7 +87,7 @@ public:
     return {access.first_line + pattern.low, access.first_line + pattern.high};
   }
   uint64_t sectors(uint32_t pattern) const { return patterns_[pattern].sectors; }
-  // None; with the memory of those there were.
+  // Removes all patterns; the memory is kept.
   void clear();
 
 private:
@@ -116,14 +116,14 @@ struct Site {
   bool operator==(const Site&) const = default;
 };
 
-// What a warp executes of each section of a hardware form. The machine executes sections less often than every warp
-// does here (Counters have it right), so they are no part of the clusters. Of a stream (DecodedFunction::stream_of):
-// what the machine executes of it for the first blocks that it runs side by side.
+// The steps of a warp in each section of a hardware form. The machine executes sections less often than every warp does
+// here (Counters have the right counts), so they are not part of the clusters. For a stream
+// (DecodedFunction::stream_of): the machine's execution for the first blocks that it runs side by side.
 inline constexpr size_t most_sections = 5; // one more than there are kinds
 
 struct Recording {
   uint64_t blocks = 0;           // of the launch
-  uint64_t blocks_looked_at = 0; // whose accesses are here
+  uint64_t blocks_looked_at = 0; // with accesses in this recording
   uint32_t all_sms = 1;          // of the machine
   std::vector<uint32_t> sms;     // that were looked at, in order
   uint32_t warps_per_block = 0;
@@ -131,31 +131,31 @@ struct Recording {
   std::vector<Site> sites;
   std::vector<uint64_t> executions;         // by number: by warps with at least one lane whose guard was true
   std::vector<AccessCounts> global, shared; // by number; local memory is with global
-  std::vector<AccessCounts> constant;       // likewise: a clock for each different address
+  std::vector<AccessCounts> constant;       // by number: one clock per different address
   std::vector<Cluster> clusters;
   std::array<Cluster, most_sections> sections;           // by Site::section
-  std::map<std::vector<uint16_t>, uint64_t> block_kinds; // clusters of a block's warps; how many such blocks
+  std::map<std::vector<uint16_t>, uint64_t> block_kinds; // clusters of a block's warps, with the number of such blocks
   AccessPatterns patterns;
   std::vector<BlockAccesses> accesses;    // in the order of blocks
-  std::vector<LineRange> allocations;     // that they touch, in their order
+  std::vector<LineRange> allocations;     // touched by accesses, in the order of the first touch
   uint64_t steps_seen = 0, steps_all = 0; // of the warps that were looked at: in windows, and all
-  // Of what the warps that were looked at executed, what is in windows.
+  // The share of the steps of the warps that were looked at that is in windows.
   double share_seen() const { return steps_all ? static_cast<double>(steps_seen) / static_cast<double>(steps_all) : 1; }
-  // Was all of the launch looked at?
+  // Whether the whole launch was looked at.
   bool is_complete() const { return blocks_looked_at == blocks && steps_seen == steps_all && !is_cut; }
-  uint64_t blocks_run = 0; // all, but of a sampled launch (RecorderOptions::sampled)
-  // Of a sampled launch, by block that was looked at.
+  uint64_t blocks_run = 0; // all blocks, unless the launch is sampled (RecorderOptions::sampled)
+  // For a sampled launch, per block that was looked at.
   BlockSample instructions_by_block, sectors_by_block;
-  bool is_cut = false; // there was too much to remember: later blocks were not looked at
+  bool is_cut = false; // the memory limit was reached: later blocks were not looked at
 };
 
-// How much is looked at.
+// The rules that select blocks and windows.
 struct SampleRules {
-  uint64_t one_block_in = 16, few_blocks = 16;  // as many blocks or, if that is more, one in so many
-  uint64_t steps_of_few = uint64_t(9) << 14;    // but of the few as many as have so many steps together, or two,
-  uint64_t steps_of_all = uint64_t(3) << 14;    // and where the whole launch has more than so many
-  uint64_t one_of_few_in = 4;                   // one in so many, or two
-  uint64_t fewest_sampled = 16;                 // of a sampled launch: as few tell how much blocks differ
+  uint64_t one_block_in = 16, few_blocks = 16;  // the larger of few_blocks and a share of all blocks
+  uint64_t steps_of_few = uint64_t(9) << 14;    // limit of steps in all: reduces few_blocks, to two at least,
+  uint64_t steps_of_all = uint64_t(3) << 14;    // and if the whole launch has more steps than this,
+  uint64_t one_of_few_in = 4;                   // to this share of all blocks, to two at least
+  uint64_t fewest_sampled = 16;                 // of a sampled launch: enough to estimate the variation
   uint64_t window_of_block = uint64_t(1) << 14; // steps of a block's warps together
   uint64_t shortest_window = 512, longest_window = uint64_t(1) << 13; // of a warp
   uint64_t one_window_in = 16;
@@ -164,25 +164,25 @@ struct SampleRules {
 struct RecorderOptions {
   PortLaw port;
   uint32_t sms = 1;
-  bool everything = false; // all blocks, all instructions: to compare with
+  bool everything = false; // all blocks, all instructions: for comparisons
   bool sampled = false;    // blocks that are not looked at do not run
-  bool textures = true;    // are followed through the caches
-  // The SMs to look at in a launch of so many blocks; none: the recorder chooses. Versions of one launch are compared
-  // on the same blocks.
+  bool textures = true;    // texture accesses go through the simulated caches
+  // The SMs to look at in a launch of `chosen_of` blocks; empty: chosen by the recorder. Versions of one launch are
+  // compared on the same blocks.
   uint64_t chosen_of = 0;
   std::vector<uint32_t> chosen_sms;
   SampleRules rules = {};
-  uint64_t most_lines = uint64_t(1) << 23; // and accesses that are kept
+  uint64_t most_lines = uint64_t(1) << 23; // limit of stored lines and accesses
 };
 
-// SMs whose blocks are looked at, in a launch of `blocks` on a machine of `sms`: so many that they have `target`
-// blocks.
+// The SMs to look at, in a launch of `blocks` on a machine of `sms` SMs: as many as have about `target` blocks
+// together.
 std::vector<uint32_t> sampled_sms(uint64_t blocks, uint32_t sms, uint64_t target);
 
 class Recorder final : public emulator::Observer {
 public:
   explicit Recorder(RecorderOptions options) : options_(options), memo_(options.port) {}
-  // After another launch on the same machine: what `before` found out of patterns need not be found out again.
+  // For another launch on the same machine: takes over the access patterns that `before` computed.
   Recorder(RecorderOptions options, Recorder&& before);
 
   bool runs(uint64_t number) override;
@@ -198,21 +198,21 @@ public:
   void stream_executed(const emulator::Block& first, uint32_t number) override;
   void restarted() override { *this = Recorder(options_, std::move(*this)); }
 
-  // When the launch is over. What is recorded goes to the caller.
+  // Call it after the launch. Moves the recording to the caller.
   Recording finish();
-  // Memory of a recording that is no longer needed, for the recorder that comes after this one.
+  // Takes over the memory of a recording that is no longer needed.
   void reuse(Recording&& recording);
 
 private:
   struct WarpState {
     std::vector<Step> steps;
     uint64_t unseen = 0;         // instructions
-    uint64_t beyond = 0;         // steps that were looked at, but not kept
-    uint64_t hash_of_beyond = 0; // of them
+    uint64_t beyond = 0;         // steps that were looked at, but not stored
+    uint64_t hash_of_beyond = 0; // of the steps beyond
     uint64_t window = 0;         // its number
-    int64_t window_left = 0;     // steps; accesses of many lines count as several; in gaps and between phases none
+    int64_t window_left = 0;     // steps; an access of many lines counts as several; 0 in gaps and between phases
     bool in_gap = false;
-    uint64_t gap_left = 0; // instructions that are not looked at now
+    uint64_t gap_left = 0; // instructions still to be skipped
     uint64_t phase = 0;    // barriers so far
     bool phase_begins = true;
     std::vector<Access> accesses;
@@ -220,13 +220,13 @@ private:
     uint64_t length() const { return seen() + unseen; }
     void begin_phase();
   };
-  // What is between barriers is looked at or not in all warps alike, as the first one that comes there decides by how
-  // long it was.
+  // Phases between barriers are looked at or not in all warps alike; the first warp that enters a phase decides, by the
+  // length of the warps so far.
   struct BlockState {
     std::vector<WarpState> warps;
     std::vector<bool> phases;
     uint64_t windows = 0;
-    uint64_t since = 0; // length of the warps, on average, when the window or gap began
+    uint64_t since = 0; // mean length of the warps at the start of the window or gap
     bool is_seen(uint64_t phase, uint64_t window, uint64_t longest_gap);
   };
   void prepare(const emulator::Block& block);
@@ -235,7 +235,7 @@ private:
   void choose_again(const emulator::Block& first);
   BlockState& state_of(const emulator::Block& block);
   WarpState& state_of(const emulator::Block& block, const emulator::Warp& warp);
-  // Of so many warps.
+  // The local memory of this many warps.
   uint64_t local_bytes(uint64_t warps) const { return warps * emulator::warp_size * (local_stride_ + 4); }
   void begin(BlockState& block) const;
   bool is_seen(BlockState& block, WarpState& warp);
@@ -252,13 +252,13 @@ private:
 
   RecorderOptions options_;
   AccessMemo memo_;
-  uint64_t launch_ = 1; // of those that used the memo
+  uint64_t launch_ = 1; // number of the launch among those that used the memo
   Recording recording_;
   bool prepared_ = false;
   std::vector<emulator::MemoryRange> ranges_; // allocations that were touched
   size_t last_range_ = 0;
   std::vector<bool> wanted_; // by SM
-  uint64_t lines_ = 0;       // and accesses, so far
+  uint64_t lines_ = 0;       // lines and accesses so far
   uint64_t window_ = 0;      // steps of a warp
   enum class SiteKind : uint8_t { plain, barrier, in_section };
   std::vector<SiteKind> kinds_; // by number
@@ -270,9 +270,9 @@ private:
   BlockState* current_ = nullptr;
   const emulator::Warp* current_warp_ = nullptr;
   WarpState* current_warp_state_ = nullptr;
-  bool seen_ = true; // the current instruction
+  bool seen_ = true; // whether the current instruction is looked at
   uint64_t current_block_ = UINT64_MAX;
-  uint64_t affine_batch_ = UINT64_MAX; // its first block; the one that is recorded
+  uint64_t affine_batch_ = UINT64_MAX; // first block of the batch whose stream is recorded
   std::unordered_map<uint64_t, uint8_t> cluster_of_hash_;
   std::vector<std::vector<uint32_t>> profiles_; // of clusters: executions by number
 };

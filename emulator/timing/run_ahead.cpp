@@ -4,7 +4,7 @@
 
 namespace ptxrewrite::timing {
 
-// The last tuple stands for further ones: what the affine warp was looked at for may have fewer trips than the warp.
+// The last tuple is reused for further ones: the recorded affine warp may have fewer trips than the warp.
 double WarpQueues::enqueued(uint32_t site) {
   const std::vector<double>& clocks = ahead_->enqueued[site];
   if (clocks.empty()) return barrier_;

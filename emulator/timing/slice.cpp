@@ -7,7 +7,7 @@ namespace ptxrewrite::timing {
 ir::Machine slice_of(const ir::Machine& machine, uint32_t parts) {
   ir::Machine slice = machine;
   slice.sms = std::max(machine.sms / std::max(parts, 1u), 1u);
-  // As the SMs that it has: they may not divide.
+  // The share is that of the SMs: their number may not be divisible by `parts`.
   const double share = static_cast<double>(slice.sms) / machine.sms;
   for (ir::Figure* figure :
        {&slice.memory.l2_kib, &slice.memory.dram_gb_per_second, &slice.memory.achieved_dram_gb_per_second})

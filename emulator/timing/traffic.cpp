@@ -13,12 +13,12 @@ namespace {
 using emulator::AccessKind;
 
 constexpr double sectors_of_line = line_bytes / sector_bytes;
-constexpr unsigned l1_ways = 4, l2_ways = 16; // as simulators of these machines have them
-// Half of L2 may be dirty: when a kernel of set A (tests/silicon, Quadro GV100) is over, 88,000 to 104,000 sectors of
-// what it wrote are not in DRAM yet, of 196,608 that L2 has (walsh_global, sgemm, srad, adjust_weights).
+constexpr unsigned l1_ways = 4, l2_ways = 16; // as in simulators of these machines
+// Half of L2 may be dirty: at the end of kernels of set A (tests/silicon, Quadro GV100), 88,000 to 104,000 written
+// sectors are not in DRAM yet, of 196,608 sectors in L2 (walsh_global, sgemm, srad, adjust_weights).
 constexpr unsigned l2_dirty_ways = l2_ways / 2;
 
-// The accesses of one warp that are still to come.
+// The remaining accesses of one warp.
 struct Stream {
   const Access* at = nullptr;
   const Access* end = nullptr;
@@ -28,7 +28,7 @@ struct Stream {
 struct Sm {
   std::vector<size_t> waiting; // blocks, the next one last
   std::vector<Stream> active;
-  std::vector<std::pair<size_t, uint32_t>> live; // streams of resident blocks
+  std::vector<std::pair<size_t, uint32_t>> live; // numbers of unfinished streams of resident blocks
   size_t turn = 0;
   SectoredCache* l1 = nullptr;
 };
@@ -58,7 +58,7 @@ public:
   }
 
 private:
-  // Was it looked at as a whole, so that the cache of the whole machine follows line by line?
+  // Whether the whole launch was looked at, so that L2 can be followed line by line on the whole machine.
   bool is_whole() const { return recording_.is_complete() && traffic_.simulated_l2_bytes == memory_.l2_bytes; }
 
   void take_l2() {
@@ -70,7 +70,7 @@ private:
         if (cover.lines() == recording_.allocations[i]) covers_[i] = &cover;
   }
 
-  // What the launch touched is there as far as there is room, and of what was there before, what then has room.
+  // Lines that the launch touched are in L2 as far as they fit; older lines keep the rest of the room.
   void leave_l2() {
     const double room = static_cast<double>(memory_.l2_bytes / line_bytes);
     double old_lines = 0;
@@ -85,7 +85,7 @@ private:
       auto known =
           std::ranges::find_if(state_.covers, [&](const Cover& cover) { return cover.lines().first == range.first; });
       if (known == state_.covers.end()) known = state_.covers.insert(known, Cover(range));
-      // Local memory is as large as the launch asks for.
+      // The size of local memory depends on the launch.
       if (known->lines() != range) *known = Cover(range);
       known->add(touches_[i].lines_by_part, touches_[i].growth, of_new);
     }
@@ -138,24 +138,24 @@ private:
     }
   }
 
-  // Of one allocation.
+  // Touches of one allocation.
   struct Touches {
     double lines = 0;
-    double sectors = 0, by_sm = 0, by_windows = 0; // SMs and kinds of windows that touch one are summed up
-    double growth = 1;                             // in the whole launch so many times as many
+    double sectors = 0, by_sm = 0, by_windows = 0; // sums over SMs, and over odd and even windows
+    double growth = 1;                             // factor from the recording to the whole launch
     std::vector<double> lines_by_part;
   };
 
   void count_lines() {
     for (size_t number = 0; number < sms_.size(); ++number) {
-      if (number % 256 == 0) recent_.fill(UINT64_MAX); // of the number it knows no more
+      if (number % 256 == 0) recent_.fill(UINT64_MAX); // its touches keep only 8 bits of `number`
       for (size_t block : sms_[number].waiting)
         touch_lines(recording_.accesses[block], static_cast<uint16_t>(number));
       for (const auto& [block, streams] : sms_[number].live)
         touch_lines(recording_.accesses[block], static_cast<uint16_t>(number));
     }
     const std::vector<LineRange>& ranges = recording_.allocations;
-    touches_.resize(ranges.size() + 1); // the last: all that is elsewhere
+    touches_.resize(ranges.size() + 1); // the last: lines outside of allocations
     std::vector<Cover> parts(ranges.begin(), ranges.end());
     for (size_t i = 0; i < ranges.size(); ++i)
       touches_[i].lines_by_part.resize(parts[i].parts());
@@ -179,7 +179,7 @@ private:
     for (const Access& access : block.accesses)
       for (uint64_t word : recording_.patterns[access.pattern]) {
         const LineRequest request = AccessPatterns::line_of(access, word);
-        // Warps come back to their lines: mostly it is known already.
+        // Warps return to their lines: most touches are recent ones.
         const uint64_t touch =
             request.line << 13 | uint64_t(request.sectors) << 9 | (sm & 0xffu) << 1 | access.odd_window;
         uint64_t& recent = recent_[request.line % recent_.size()];
@@ -189,7 +189,7 @@ private:
       }
   }
 
-  // `most`: sectors of the allocation.
+  // `most`: the sectors of the allocation.
   void extrapolate(Touches& touches, double most) {
     const auto some = static_cast<double>(sms_.size());
     const auto looked_at = static_cast<double>(std::max<uint64_t>(recording_.blocks_looked_at, 1));
@@ -208,7 +208,7 @@ private:
     lines_of_all_sms_ += touches.lines * (sectors > 0 ? of_windows / sectors : 1);
   }
 
-  // One access; false: the SM has nothing more to do.
+  // Simulates one access. Returns false if the SM has no accesses left.
   bool step(Sm& sm) {
     if (sm.active.empty()) return false;
     if (sm.turn >= sm.active.size()) sm.turn = 0;
@@ -247,11 +247,11 @@ private:
     if (l2_.write(request.line, request.sectors)) sectors.l2_write_hits += written;
   }
 
-  // What one load or atomic asked L2 for.
+  // The requests of one load or atomic to L2.
   struct Misses {
     uint64_t lines = 0, sectors = 0;
     bool any_from_dram = false, any_first_touch = false;
-    double cold = 0; // how probably one of them is the first of all
+    double cold = 0; // the probability that one of them is the first of all
   };
 
   void load(Sm& sm, const Access& access) {
@@ -280,7 +280,7 @@ private:
     levels.cold += misses.cold;
   }
 
-  // So many neighbouring lines as there are slices are one in each; which, differs from group to group.
+  // As many consecutive lines as there are slices are in different slices; their order varies by group.
   void count_slice(uint64_t line, unsigned sectors) {
     const uint64_t count = slices_.size();
     if (count == 0) return;
@@ -297,7 +297,7 @@ private:
     return ratio(static_cast<double>(most), static_cast<double>(sum));
   }
 
-  // `missing`: of the request, what is not in L1.
+  // `missing`: the requested sectors that are not in L1.
   void load_from_l2(const LineRequest& request, uint8_t missing, SectorCounts& sectors, Misses& misses) {
     const auto asked_for = static_cast<unsigned>(std::popcount(missing));
     ++misses.lines;
@@ -325,12 +325,12 @@ private:
   const MemorySystem& memory_;
   CacheState& state_;
   LineTable& lines_;
-  // By allocation, and of all that is elsewhere.
+  // By allocation, and for lines outside of allocations.
   std::vector<Touches> touches_;
   std::vector<double> miss_share_;   // of first touches in the recording: those that are the first of the launch
-  std::vector<const Cover*> covers_; // what launches before left; null: nothing
+  std::vector<const Cover*> covers_; // left by earlier launches; nullptr: nothing
   size_t last_range_ = 0;
-  std::array<uint64_t, 1024> recent_; // touches: line, SM's bit, window
+  std::array<uint64_t, 1024> recent_; // touches: line, SM's bits, window
   SectoredCache& l2_;
   double lines_of_all_sms_ = 0;  // U of all SMs in the windows that were looked at
   std::vector<uint64_t> slices_; // of L2: sectors read
@@ -342,7 +342,7 @@ private:
 } // namespace
 
 Cover::Cover(const LineRange& lines) : lines_(lines) {
-  // A few dozen parts, none of them very small.
+  // Divides the lines into fewer than 64 parts of at least 64 lines.
   constexpr uint64_t most_parts = 64;
   for (shift_ = 6; (lines.size() >> shift_) >= most_parts;)
     ++shift_;
@@ -366,7 +366,7 @@ void Cover::scale(double factor) {
     share *= factor;
 }
 
-// Where something was touched, more was; and what then has no room was elsewhere.
+// Scales touches to the whole launch within the parts touched; lines that exceed a part are spread over the others.
 void Cover::add(const std::vector<double>& touched, double growth, double there) {
   std::vector<double> lines(shares_.size());
   double beyond = 0, room = 0;

@@ -7,10 +7,10 @@
 namespace ptxrewrite::timing {
 namespace {
 
-// Loads of one space that the assembler has issued ahead of what PTX has in front of them: as early as their addresses
-// are known and no store to that space, barrier or jump is in between, but at most so many before the first of them is
-// used. ptxas of CUDA 13.0 issues 21 loads of global memory ahead (sm_80 and sm_90; 48 on sm_75) and 10 of shared
-// memory where a loop of 64 is unrolled (tests/unit/emulator/timing/walk_test.cpp).
+// Loads of one space that the assembler moves before earlier PTX instructions: to the point where their addresses are
+// known, but not across a store to that space, a barrier or a jump, and at most `most` loads before the first of them
+// is used. ptxas of CUDA 13.0 moves 21 loads of global memory ahead (sm_80 and sm_90; 48 on sm_75) and 10 of shared
+// memory in an unrolled loop of 64 (tests/unit/emulator/timing/walk_test.cpp).
 class EarlyLoads {
 public:
   explicit EarlyLoads(size_t most) : results_(most) {}
@@ -20,7 +20,7 @@ public:
     std::fill(results_.begin(), results_.end(), now);
   }
   void pass_store(double now) { earliest_ = now; }
-  // When it is issued, at the latest now.
+  // The clock at which the load is issued, at most `now`.
   double issue(double sources_early, double now) const {
     return std::min(now, std::max({earliest_, sources_early, results_[next_]}));
   }
@@ -30,7 +30,7 @@ public:
   }
 
 private:
-  std::vector<double> results_; // of the latest so many loads
+  std::vector<double> results_; // a ring of the latest `most` loads
   size_t next_ = 0;
   double earliest_ = 0;
 };
@@ -45,7 +45,7 @@ public:
     if (technique.run_ahead) queues_.emplace(*technique.run_ahead);
   }
 
-  // `issued_at`: null, or where the clocks go at which each step has issued.
+  // `issued_at`: nullptr, or receives the clock at which each step has issued.
   Walk run(const Cluster& cluster, std::vector<double>* issued_at = nullptr) {
     walk_.intervals.reserve(cluster.steps.size() / 4);
     for (const Step& step : cluster.steps) {
@@ -76,7 +76,7 @@ private:
     }
     double result = sources_ready;
     double early = sources_early;
-    uint32_t maker = producer; // an instruction that is part of its readers hands their wait on
+    uint32_t maker = producer; // an absorbed instruction passes on the wait for its operands
     executed_ = 1 - change.skipped;
     slots_ = executed_ * change.slots;
     beside_ = executed_ * change.beside;
@@ -86,7 +86,7 @@ private:
       if (change.early_stall > 0) wait_early(change);
       if (queues_) wait_for_queues(step);
       if (sources_ready > now_) {
-        if (queues_ && queues_->use(producer).is_datum) current_.early = Cause::wait_l1; // where it was brought
+        if (queues_ && queues_->use(producer).is_datum) current_.early = Cause::wait_l1; // the datum is in L1
         close(sources_ready - now_, producer);
       }
       for (uint32_t i = 0; i + 1 < site.instructions; ++i) {
@@ -103,7 +103,7 @@ private:
                              change.more_latency;
       result = result_of(site, sources_early, latency);
       const double chain = (site.instructions - 1) * std::max(site.step_latency, slot_);
-      const bool moves = site.unit != Cause::memory_port; // loads are where result_of has them
+      const bool moves = site.unit != Cause::memory_port; // early issue of loads is in result_of
       early = moves ? std::min(result, std::max(piece_start_, sources_early) + chain + latency) : result;
       maker = step.number;
     }
@@ -130,7 +130,7 @@ private:
                                           : &constant_loads_;
   }
 
-  // A piece of straight code starts where another one ends, and where it is gone through once more.
+  // A piece of straight-line code starts where another one ends, or when it is executed again.
   void enter_piece(const SiteCode& site) {
     if (site.piece != piece_ || site.place <= place_) {
       piece_start_ = now_;
@@ -164,12 +164,12 @@ private:
     const LoadTime& load = loads_[number];
     const Prefetched& prefetched = change.prefetched;
     if (prefetched.of_misses <= 0) return load.latency;
-    // The time between two of the warp's trips; other warps follow one another by what they issue at a time.
+    // The time between two of the warp's trips; other warps follow each other by one interval.
     last_trips_.resize(code_.size(), now_);
     const double trip = now_ - std::exchange(last_trips_[number], now_);
     const double interval = walk_.issued * slot_ / static_cast<double>(walk_.intervals.size() + 1);
     const double lead = prefetched.trips * trip + prefetched.warps * interval;
-    const double beyond = std::max(load.latency - code_[number].latency, 0.0); // what misses add
+    const double beyond = std::max(load.latency - code_[number].latency, 0.0); // the extra latency of misses
     return load.latency - std::min(prefetched.of_misses * beyond, prefetched.of_accesses * lead);
   }
 
@@ -178,7 +178,7 @@ private:
     close(change.early_stall * executed_, 0);
   }
 
-  // What the affine warp has not brought yet is waited for before the instruction issues.
+  // Waits, before the instruction issues, for entries that the affine warp has not enqueued yet.
   void wait_for_queues(const Step& step) {
     const QueueUse& use = queues_->use(step.number);
     if (use.predicate != no_site) wait_until(queues_->predicate(use.predicate));
@@ -199,8 +199,8 @@ private:
     close(there - now_ - behind_, 0);
   }
 
-  // The affine warp's clock goes on while other warps issue, so that what it brings is compared with a clock of the
-  // warp in their company: in each interval the others issue as much as this one, and what they issue hides its waits.
+  // The affine warp's clock advances while other warps issue, so it is compared with this warp's clock among the other
+  // warps: in each interval they issue as much as this one, and their instructions hide its waits.
   double clock() const { return now_ + behind_ + (queues_ ? queues_->others() * current_.issued * slot_ : 0); }
 
   void count_misses(const LoadTime& load) {
@@ -222,21 +222,21 @@ private:
   const std::vector<LoadTime>& loads_;
   const Technique& technique_;
   std::optional<WarpQueues> queues_;
-  const double slot_;        // clocks by instruction
+  const double slot_;        // clocks per instruction
   double executed_ = 1;      // of the current instruction
-  double slots_ = 1;         // likewise
-  double beside_ = 0;        // likewise
-  double now_ = 0;           // when the next instruction may issue
-  double behind_ = 0;        // with queues: what others issued so far where the warp did not wait anyway
-  bool reads_parts_ = false; // so far
+  double slots_ = 1;         // of the current instruction
+  double beside_ = 0;        // of the current instruction
+  double now_ = 0;           // earliest clock of the next instruction
+  double behind_ = 0;        // with queues: clocks of other warps' instructions that no wait has covered
+  bool reads_parts_ = false; // true from the first such instruction on
   EarlyLoads global_loads_{global_loads_ahead}, shared_loads_{shared_loads_ahead}, constant_loads_{global_loads_ahead};
-  uint32_t piece_ = 0, place_ = 0; // of the instruction before
-  double last_result_ = 0;         // in registers, of all so far: when it is there
+  uint32_t piece_ = 0, place_ = 0; // of the previous instruction
+  double last_result_ = 0;         // the clock at which the latest result in registers is available
   uint32_t last_maker_ = 0;
-  std::vector<double> last_trips_; // by number: when the load was issued last; of those with a prefetcher
+  std::vector<double> last_trips_; // by number: the last issue of a load with a prefetcher
   double piece_start_ = 0;
   std::vector<double> ready_;
-  std::vector<double> early_; // by register: when its value is there if what makes it moves up, too
+  std::vector<double> early_; // by register: the clock of its value if the producer moves up, too
   std::vector<uint32_t> producer_;
   IssueInterval current_;
   Walk walk_;
