@@ -1,4 +1,4 @@
-// The machines that the emulator has, by registry.def.
+// The machines of the emulator, from registry.def.
 #include "emulator/core/machine.h"
 
 namespace ptxrewrite::emulator {

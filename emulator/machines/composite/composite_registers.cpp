@@ -1,6 +1,6 @@
-// Composite instructions (composite-hpca13 §3): both halves one after the other, by the operations of the PTX
-// instructions that they stand for; then the intermediate result goes to the slot. A composite instruction may read the
-// slot itself, so it is written last.
+// Composite instructions (composite-hpca13 §3): executes both halves one after the other, by the operations of the PTX
+// instructions that they combine, then writes the intermediate result to the slot. A composite instruction may read the
+// slot itself, so the slot is written last.
 #include "emulator/machines/composite/composite_registers.h"
 
 #include "emulator/core/decode.h"
@@ -17,8 +17,8 @@ const MachineModel& composite_machine();
 
 namespace {
 
-// The slot, for an intermediate result of so many bits. Reading %crf, which is in the same block, finds what was
-// written last.
+// The slot, for an intermediate result of this width. A read of %crf, which is in the same block, returns the last
+// result written.
 class SlotDecoder final : public FormDecoder {
 public:
   LaneRef write(Decoder& decoder, unsigned bits) {
@@ -36,10 +36,10 @@ public:
 
 private:
   std::map<unsigned, LaneRef> slots_; // by width
-  unsigned bits_ = 32;                // of what it holds at the current instruction
+  unsigned bits_ = 32;                // width of the result in the slot at the current instruction
 };
 
-// The row of a half: it has one result, and one or two sources.
+// The operation of a half: it has one result, and one or two sources.
 const Operation* find_operation(const ir::Form& form, unsigned sources) {
   std::array<ir::Operand, 3> shape{};
   return OperationTable::get().find(form, std::span(shape).first(1 + sources));
@@ -50,7 +50,7 @@ LaneType widened(const ir::CompositePart& part, LaneType type) {
   return type;
 }
 
-// The intermediate result as a source of the second half: extended where that asks for more bits.
+// The intermediate result as a source of the second half: extended if the second half has wider sources.
 LaneRef as_source(Decoder& decoder, LaneRef lanes, unsigned bits, LaneType type) {
   if (bits == type.bits) return lanes;
   LaneRef resized = decoder.temporary(type.bits);
@@ -71,7 +71,7 @@ void decode_composite(Decoder& decoder, ir::InstructionId) {
   auto operand = [&](unsigned index) { return operands[decoder.top_level(index)]; };
   const LaneRef a = decoder.source(operand(1), widened(parts->first, first->source_types[0]));
   const LaneRef b = decoder.source(operand(2), first->source_types[1]);
-  const unsigned place = parts->reversed ? 0 : 1; // of c among the sources of the second half
+  const unsigned place = parts->reversed ? 0 : 1; // the position of c among the sources of the second half
   LaneRef c;
   if (parts->second_has_operand) c = decoder.source(operand(3), second->source_types[place]);
   const LaneRef target = decoder.destination(operand(0), second->destination_types[0]);

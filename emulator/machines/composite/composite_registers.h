@@ -1,14 +1,14 @@
-// The composite register file (composite-hpca13 §3.2): one slot per warp, which holds what the first half of the last
-// composite instruction computed; and what a launch's composite instructions save.
+// The composite register file (composite-hpca13 §3.2): one slot per warp, which holds the result of the first half of
+// the last composite instruction; and the register accesses that a launch's composite instructions save.
 #pragma once
 
 #include "emulator/core/counters.h"
 
 namespace ptxrewrite::emulator {
 
-// In accesses of whole warps. The second half of a composite instruction takes the intermediate result from the
-// register file, and so do the instructions that name %crf; without it each of them would read the main register file,
-// and the first half would have written it.
+// Counts accesses of whole warps. The second half of a composite instruction reads the intermediate result from the
+// composite register file, and so do instructions that name %crf; without it each of them would read the main register
+// file, and the first half would write it.
 struct CompositeCounts {
   uint64_t composites = 0; // executed by warps
   uint64_t lanes = 0;      // by threads
@@ -20,7 +20,7 @@ struct CompositeCounts {
   CompositeCounts& operator+=(const CompositeCounts& other);
 };
 
-// Zero for every module that is not in this hardware form.
+// All zero for modules that are not in this hardware form.
 CompositeCounts composite_counts(const Counters& counters);
 
 } // namespace ptxrewrite::emulator

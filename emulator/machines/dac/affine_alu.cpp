@@ -1,5 +1,5 @@
-// What DAC's affine warp computes: for each set of threads in which all operands are one tuple each, the tuple of the
-// result (dac-isca17 §4.4, §4.6).
+// The arithmetic of DAC's affine warp: for each set of threads in which every operand is a single tuple, computes the
+// tuple of the result (dac-isca17 §4.4, §4.6).
 #include "emulator/core/block.h"
 #include "emulator/core/decode.h"
 #include "emulator/machines/dac/affine_warp.h"
@@ -13,14 +13,14 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// Of operands that may differ; what becomes of them is up to the register that is written.
+// Limit on combinations of differing operands; the written register has its own limit of tuples.
 constexpr size_t most_combinations = 16;
 
 bool all_scalar(const std::vector<AffineTuple>& tuples) {
   return std::ranges::all_of(tuples, [](const AffineTuple& tuple) { return tuple.is_scalar(); });
 }
 
-// The lowest bits of a number, as a remainder.
+// The lowest bits of a number, as a remainder by a power of two.
 std::optional<AffineTuple> masked(const AffineTuple& a, const AffineTuple& b) {
   const AffineTuple& mask = a.is_scalar() ? a : b;
   const AffineTuple& value = a.is_scalar() ? b : a;
@@ -47,7 +47,7 @@ std::optional<AffineTuple> converted(const ir::Form& form, const AffineTuple& a)
   return convert(convert(a, from_bits, false), to_bits, ir::is_signed(from));
 }
 
-// Nothing: tuples have no such operation.
+// Returns nullopt if tuples have no such operation.
 std::optional<AffineTuple> operate(const AffineInstruction& instruction, std::span<const AffineTuple> from,
                                    const MicroOp& own) {
   using ir::Operation;
@@ -98,7 +98,7 @@ std::optional<AffineTuple> operate(const AffineInstruction& instruction, std::sp
     }
     return std::nullopt;
   }();
-  // A register that is wider than the result holds it extended, which is no matter of tuples.
+  // A register wider than the result holds it extended, which tuples cannot express.
   return result && result->bits == instruction.result_bits ? result : std::nullopt;
 }
 
@@ -195,7 +195,7 @@ bool AffineWarp::refine(const AffineSource& source, std::vector<Combination>& li
 }
 
 uint64_t AffineWarp::other_value(const AffineInstruction& instruction, const AffineSource& source) {
-  if (!source.lanes) return 0; // a part of a group, which only micro-operations read
+  if (!source.lanes) return 0; // an element of a group, which only micro-operations read
   run_operations(instruction.first_op, instruction.own_op, 1);
   if (source.bits == 1) return scratch_.predicate(source.lanes) & 1;
   uint64_t number = 0;
@@ -226,7 +226,7 @@ bool AffineWarp::compute(const AffineInstruction& instruction, std::vector<Combi
   return true;
 }
 
-// Each combination is a lane of an ordinary warp.
+// Computes all combinations at once: each is a lane of an ordinary warp.
 void AffineWarp::compute_scalars(const AffineInstruction& instruction, std::span<const Combination* const> scalars) {
   const std::vector<LaneRef>& registers = program_->function().registers;
   for (size_t i = 0; i < instruction.sources.size(); ++i) {
@@ -236,7 +236,7 @@ void AffineWarp::compute_scalars(const AffineInstruction& instruction, std::span
     for (size_t lane = 0; lane < scalars.size(); ++lane) {
       const uint64_t number = scalars[lane]->tuples[i].at({});
       if (source.bits == 1) {
-        // As the register holds it; the operations see to the negation.
+        // The value of the register; the operations apply the negation.
         const uint32_t bit = 1u << lane;
         uint32_t& mask = scratch_.predicate(place);
         mask = (number != 0) != source.negated ? mask | bit : mask & ~bit;
@@ -279,7 +279,7 @@ ThreadSet AffineWarp::holding(const AffineComparison& comparison, const ThreadSe
   return found;
 }
 
-// A warp whose lanes have different operands needs a comparison for each of them, too.
+// A warp whose lanes have different operands needs one comparison per lane, too.
 void AffineWarp::count_case(const AffineComparison& comparison, uint32_t warp, uint32_t lanes,
                             std::span<const Combination> list, bool first_of_block) {
   PredicateCase how = PredicateCase::lanes;
@@ -303,7 +303,7 @@ void AffineWarp::count_case(const AffineComparison& comparison, uint32_t warp, u
 void AffineWarp::compare(const AffineInstruction& instruction, const ThreadSet& threads,
                          std::span<const Combination> list) {
   const AffineComparison comparison = comparison_of(*instruction.form);
-  uint32_t block = UINT32_MAX; // of the last warp that was counted
+  uint32_t block = UINT32_MAX; // of the last warp counted
   for (uint32_t warp = 0; warp < batch_->warps(); ++warp) {
     if (!threads[warp]) continue;
     count_case(comparison, warp, threads[warp], list, batch_->block_of(warp) != block);
@@ -322,7 +322,7 @@ void AffineWarp::compare(const AffineInstruction& instruction, const ThreadSet& 
     first[warp] = pair.p;
     second[warp] = pair.q;
   }
-  // `_|q` has one register, which is the second.
+  // `_|q` has a single register, for the second result.
   const std::span<const ir::Operand> operands = program_->source().operands_of(instruction.id);
   const bool first_is_sink =
       operands.size() > 1 && operands[0].is(ir::OperandKind::pair) && operands[1].is(ir::OperandKind::sink);
@@ -349,7 +349,7 @@ void AffineWarp::logic(const AffineInstruction& instruction, const ThreadSet& th
   write_predicate(instruction.results.front(), threads, result);
 }
 
-// selp, min, max, abs: one of two values, by a condition.
+// selp, min, max, abs: select one of two values by a condition.
 void AffineWarp::choose(const AffineInstruction& instruction, std::span<const Combination> list) {
   const ir::ValueId result = instruction.results.front();
   const ir::Form& form = *instruction.form;

@@ -30,8 +30,8 @@ constexpr uint64_t key_of(uint32_t site, CheckedKind kind) {
   return uint64_t(site) << 8 | static_cast<uint64_t>(kind);
 }
 
-// The instructions of a function in the order of the text, without mov and bra, which come and go where a kernel leaves
-// SSA form.
+// The instructions of a function in the order of the text, without mov and bra, which are added and removed when a
+// kernel leaves SSA form.
 std::vector<ir::InstructionId> numbered_instructions(const ir::Function& function) {
   std::vector<ir::InstructionId> list;
   for (ir::BlockId block : function.layout)
@@ -56,7 +56,7 @@ bool writes_predicate(const ir::Function& function, ir::InstructionId id) {
   return found;
 }
 
-// Addresses of a memory instruction: base and constant offset, which wrap at the base's width.
+// Addresses of a memory instruction: base plus constant offset, wrapping at the width of the base.
 std::array<uint64_t, warp_size> addresses_of(const Warp& warp, const MicroOp& op, const InstructionLanes& operands) {
   std::array<uint64_t, warp_size> addresses{};
   const auto offset = static_cast<uint64_t>(op.immediate);

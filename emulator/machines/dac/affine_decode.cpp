@@ -1,4 +1,4 @@
-// DAC's instructions: what a warp takes from its queues, in front of the instruction that wants it, and what it gives
+// DAC's instructions: a warp takes entries from its queues before the instruction that uses them, and gives predicates
 // to the affine warp. Those of the affine stream are decoded for their operands only; AffineWarp executes them.
 #include "emulator/machines/dac/affine_decode.h"
 

@@ -1,11 +1,11 @@
-// DAC's queues as instructions of the body read them.
+// Decodes DAC's queues as operands of the body's instructions.
 #pragma once
 
 #include "emulator/core/machine.h"
 
 namespace ptxrewrite::emulator {
 
-// In front of an instruction: takes from the queues what its guard and its operands are.
+// Emits, before an instruction, the micro-operations that take its guard and operands from the queues.
 std::unique_ptr<FormDecoder> make_queue_decoder();
 
 void add_affine_operations(OperationTable& table);

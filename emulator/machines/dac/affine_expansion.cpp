@@ -8,7 +8,7 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// Steps from one thread of a block to the next.
+// Accumulates addresses in steps from one thread of a block to the next.
 class Accumulator {
 public:
   Accumulator(const AffineTuple& tuple, const ThreadPosition& start, const Dimensions& block)
@@ -33,7 +33,7 @@ public:
   }
 
 private:
-  // The block's starting address, and where the warp begins in it.
+  // The block's base address plus the offset of the warp's first thread.
   static uint64_t start_of(const AffineTuple& tuple, const ThreadPosition& start) {
     uint64_t value = tuple.modulo ? tuple.modulo->base : tuple.base;
     const IndexOffsets& offsets = tuple.modulo ? tuple.modulo->offsets : tuple.offsets;
@@ -49,7 +49,7 @@ private:
 
 void touch(WarpAddresses& record, uint64_t address, unsigned bytes) {
   const uint64_t line_bytes = uint64_t(record.unit) * warp_size;
-  // The address is anything, and its end may be beyond the last address there is: units are counted, not compared.
+  // The address is arbitrary and its end may wrap: units are counted, not compared.
   const uint64_t first = address / record.unit, count = (address % record.unit + bytes - 1) / record.unit + 1;
   for (uint64_t unit = first; unit - first < count; ++unit) {
     const uint64_t line = unit * record.unit / line_bytes * line_bytes;
@@ -59,13 +59,13 @@ void touch(WarpAddresses& record, uint64_t address, unsigned bytes) {
   }
 }
 
-// Of the type's range, as the number that the bits stand for.
+// The number that the bits represent, signed or unsigned.
 __int128 number(uint64_t value, const AffineComparison& comparison) {
   return comparison.is_signed ? __int128(static_cast<int64_t>(sign_extended(value, comparison.bits))) : __int128(value);
 }
 
-// Two threads of the warp between whose values those of all its threads lie: in the warp one index alone changes the
-// tuple, which does not wrap. That is the first lane and the last one but where a warp of several rows has a tuple of
+// Two threads of the warp whose values bound those of all its threads: requires that a single index changes the tuple
+// within the warp, without wrapping. They are the first and last lane, except if a warp of several rows has a tuple of
 // tid.x.
 std::optional<std::array<ThreadPosition, 2>> ends_of(const AffineTuple& tuple, const AffineComparison& comparison,
                                                      const AffineBatch& batch, uint32_t warp, unsigned last) {

@@ -1,7 +1,7 @@
-// DAC's expansion units (dac-isca17 §4.2, §4.3): from tuples to the addresses and predicates of a warp's lanes.
+// DAC's expansion units (dac-isca17 §4.2, §4.3): expand tuples to the addresses and predicates of a warp's lanes.
 //
-// Both take the short ways of the paper and nothing else: addresses by adding from lane to lane, with another step
-// where a row of the block ends; predicates by one comparison for a block, two for a warp, or one for each lane.
+// Both use only the short computations of the paper: addresses by additions from lane to lane, with another step at the
+// end of a row of the block; predicates by one comparison per block, two per warp, or one per lane.
 #pragma once
 
 #include "emulator/core/micro_op.h"
@@ -13,7 +13,7 @@
 
 namespace ptxrewrite::emulator {
 
-// 32 neighbouring words, halves or bytes of memory, and which of them are accessed: what a queue entry keeps.
+// 32 neighbouring words, halves or bytes of memory with a mask of accessed units: the format of a queue entry.
 struct TouchedLine {
   uint64_t address = 0; // a multiple of 32 units
   uint32_t units = 0;
@@ -21,19 +21,19 @@ struct TouchedLine {
 };
 
 struct WarpAddresses {
-  uint32_t lanes = 0; // that access memory
+  uint32_t lanes = 0; // lanes that access memory
   std::array<uint64_t, warp_size> addresses{};
   unsigned unit = 4;              // bytes: 4, 2 or 1
-  std::vector<TouchedLine> lines; // in the order in which lanes come to them
-  unsigned adjustments = 0;       // of the accumulated address, where tid.y or tid.z steps
-  unsigned adjusted_lines = 0;    // of them: those that lead to a further line, in the place of its addition
+  std::vector<TouchedLine> lines; // in the order in which lanes access them
+  unsigned adjustments = 0;       // of the accumulated address, at steps of tid.y or tid.z
+  unsigned adjusted_lines = 0;    // of them: those that start another line, in place of its addition
 };
 
-// Of accesses of `bytes` bytes, for those lanes of the warp that are in a part. The parts are disjoint.
+// Expands accesses of `bytes` bytes, for those lanes of the warp that are in one of the disjoint parts.
 WarpAddresses expand_addresses(std::span<const AffineValue::Part> parts, unsigned bytes, const AffineBatch& batch,
                                uint32_t warp);
 
-// Integers, for which of the outcomes it holds.
+// An integer comparison, as the set of outcomes for which it is true.
 struct AffineComparison {
   bool less = false, equal = false, greater = false;
   bool is_signed = false;
@@ -42,13 +42,13 @@ struct AffineComparison {
 };
 
 enum class PredicateCase : uint8_t {
-  scalar, // the same in the whole block: one comparison for it
-  ends,   // the warp's first and last lane are strictly on the same side: two comparisons
+  scalar, // the same in the whole block: one comparison per block
+  ends,   // the warp's first and last lane have the same strict outcome: two comparisons
   lanes,
 };
 
 struct WarpPredicate {
-  uint32_t bits = 0; // of all lanes that exist
+  uint32_t bits = 0; // of all existing lanes
   PredicateCase how = PredicateCase::scalar;
 };
 

@@ -13,12 +13,12 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// From a request to its data, in turns. Functional: long enough that warps do wait for what is not there.
+// Turns from a request to its data. Functional: long enough that warps do wait for data.
 constexpr uint64_t memory_turns = 8;
-// The affine warp comes first whenever it can, and its own latency lets it come as often as once for so many other
+// The affine warp has priority, and its own latency allows it one instruction per this many other
 // warps.
 constexpr uint32_t warps_for_an_affine_turn = 8;
-// Turns in which only warps that spin did anything, until nothing is expected of them any more.
+// Turns in which only spinning warps executed, before the launch is reported as stuck.
 constexpr uint64_t patient_turns = 1'000'000;
 
 std::vector<uint64_t> lines_of(const WarpAddresses& access) {
@@ -201,7 +201,7 @@ bool AffineMachine::expand_address(uint32_t warp, const QueuedTuple& tuple) {
   return true;
 }
 
-// The data are asked for at once, and the lines that they will be in are locked.
+// Requests the data at once and locks the lines that will hold them.
 bool AffineMachine::request(AddressRecord& record) {
   record.locked = lines_of(record.access);
   const size_t wanted = record.locked.size();
@@ -245,7 +245,7 @@ bool AffineMachine::step_warps() {
   return progress;
 }
 
-// One instruction of the warp, and the micro-operations around it. False: it waits for its queues.
+// Executes one instruction of the warp with its surrounding micro-operations. Returns false if it waits for its queues.
 bool AffineMachine::step(Warp& warp, Link& link) {
   warp.state = WarpState::runnable;
   const MicroOp* op = warp.next_split();
@@ -294,12 +294,12 @@ const MicroOp* AffineMachine::execute(Warp& warp, const MicroOp& op) {
   warp.mask = mask;
   if (observer) observer->before(*warp.block, warp, op);
   const MicroOp* next = op.handler(warp, op);
-  // A turn of this machine is one instruction: an observer that leaves some out is asked again at the next one.
+  // A turn of this machine is one instruction: an observer's request to leave out more is not honoured.
   if (observer) (void)observer->take_left_out();
   if (check_ && next && op.is_instruction && check_->checks_datum(op))
     if (const std::string wrong = check_->check_datum(warp, op, mask); !wrong.empty()) return mismatch(warp, op, wrong);
   if (!observer || next != &op + 1) return next;
-  // What an instruction leaves to further micro-operations (all parts of an unpacking but the first) belongs to it.
+  // Further micro-operations of the instruction (the parts of an unpacking after the first) belong to it.
   while (!next->is_instruction && next->instruction == op.instruction) {
     warp.mask = warp.active & warp.guard_mask(*next);
     next = warp.mask ? next->handler(warp, *next) : next + 1;
@@ -370,7 +370,7 @@ void AffineMachine::barrier_passed(uint32_t slot, uint32_t warps) {
     ++links_[slot * launch_->warps + static_cast<unsigned>(std::countr_zero(warps))].barriers_passed;
 }
 
-// Nothing may be left over.
+// Checks that no queue entry is left.
 bool AffineMachine::check_end() {
   for (uint32_t warp = 0; warp < batch_->warps(); ++warp) {
     const size_t left = links_[warp].addresses.size() + links_[warp].predicates.size() + given_[warp].size();
@@ -393,7 +393,7 @@ void AffineMachine::report_affine(std::string message) {
   failure_->has_thread = false;
 }
 
-// By construction it cannot happen to streams that fit together: who waits for what, for whoever has to find out why.
+// Cannot occur with streams that fit together; lists the waits of all warps for debugging.
 void AffineMachine::report_deadlock() {
   std::string text = fmt::format("deadlock: the tuple queue has {} of {} entries, {} lines are locked", queue_->size(),
                                  tuple_queue_entries, locks_->locked_lines());

@@ -1,6 +1,6 @@
 // DAC's machine in one SM (dac-isca17 §4.1, Fig. 9): the affine warp, the expansion units and the warps of the resident
-// blocks take turns. In a turn of all, each warp executes an instruction, the affine warp one or some, and each unit
-// serves each warp once. An observer sees the other warps' instructions as on any machine, and the affine warp's.
+// blocks take turns. In a turn, each warp executes an instruction, the affine warp one or several, and each unit serves
+// each warp once. An observer sees the other warps' instructions as on any machine, and the affine warp's.
 #pragma once
 
 #include "emulator/core/machine.h"
@@ -18,40 +18,40 @@ namespace ptxrewrite::emulator {
 class AffineMachine;
 const MachineModel& dac_machine();
 
-// Of a block that the machine holds: its place among the blocks of a batch.
+// The machine's data of a block: its slot among the blocks of a batch.
 struct AffineBlock final : BlockMachine {
   explicit AffineBlock(AffineMachine& its_machine);
   void barrier_completed(uint32_t warps) override;
   void barrier_arrived(const Warp& warp) override;
-  // Nobody waits for others in a loop, and a warp's lanes must stay in the order of the affine stream.
+  // No warp waits in a loop for others, and a warp's lanes must keep the order of the affine stream.
   bool keeps_order() const override { return true; }
 
   AffineMachine* machine;
   uint32_t slot = 0;
 };
-// Null: the block runs on another machine or none.
+// Returns nullptr if the block runs on another machine or none.
 AffineBlock* affine_block(const Block& block);
 
 class AffineMachine {
 public:
-  // `check`: null: off. All must outlive the machine.
+  // `check`: nullptr if check mode is off. All arguments must outlive the machine.
   AffineMachine(BlockSource& source, const AffineProgram& program, const AffineSettings& settings, AffineCheck* check);
 
-  // Runs these blocks of the grid, which an SM holds together, to their end. False: `failure()` or `gave_up()`, or
-  // there is no memory for the blocks.
+  // Runs these blocks of the grid, which are resident on an SM together, to their end. Returns false on `failure()`, on
+  // `gave_up()`, or if there is no memory for the blocks.
   bool run_batch(std::span<const uint64_t> linear);
 
   const std::optional<Failure>& failure() const { return failure_; }
-  const std::string& gave_up() const { return gave_up_; } // the machine is too small for the kernel: why
+  const std::string& gave_up() const { return gave_up_; } // why the machine is too small for the kernel
   AffineCounters& counters() { return counters_; }
-  // Of the latest batch.
+  // The blocks of the latest batch.
   std::vector<std::unique_ptr<Block>>& blocks() { return blocks_; }
 
-  // --- called by the handlers of what a warp takes and gives (affine_decode.cpp) ---
+  // --- called by the handlers of queue operations (affine_decode.cpp) ---
   const MicroOp* dequeue_address(Warp& warp, const MicroOp& op);
   const MicroOp* dequeue_predicate(Warp& warp, const MicroOp& op);
   const MicroOp* give_predicate(Warp& warp, const MicroOp& op);
-  // Warps of the block in this place go on behind a barrier, or have told others that they were there.
+  // Warps of the block in this slot pass a barrier, or have signalled their arrival without waiting.
   void barrier_passed(uint32_t slot, uint32_t warps);
 
 private:
@@ -61,14 +61,14 @@ private:
     uint64_t number = 0;
     WarpAddresses access;
     std::vector<uint64_t> locked; // lines
-    uint64_t ready = 0;           // the turn in which the data are there
+    uint64_t ready = 0;           // the turn in which the data arrive
   };
   struct PredicateRecord {
     uint32_t site = 0;
     uint32_t lanes = 0;
     uint32_t bits = 0;
   };
-  // Between the affine warp and one other.
+  // The queues between the affine warp and one other warp.
   struct Link {
     explicit Link(size_t entries) : addresses(entries), predicates(entries) {}
     BoundedQueue<AddressRecord> addresses;
@@ -114,11 +114,11 @@ private:
   std::unique_ptr<AffineWarp> warp_;
   std::optional<LineLocks> locks_;
   uint64_t turn_ = 0;
-  uint64_t idle_turns_ = 0; // in which nobody but spinning warps did anything
+  uint64_t idle_turns_ = 0; // turns in which only spinning warps executed
   bool somebody_waits_for_memory_ = false;
 };
 
-// How many blocks of such a launch an SM of a GTX 480 holds, if registers do not matter.
+// The number of blocks of such a launch that an SM of a GTX 480 holds, ignoring registers.
 uint32_t default_resident_blocks(uint32_t threads, uint64_t shared_bytes);
 
 } // namespace ptxrewrite::emulator

@@ -18,7 +18,7 @@ bool is_predicate(ir::ScalarType type) {
   return type == ir::ScalarType::pred;
 }
 
-// What the affine warp does with an instruction; nothing: it does not execute it.
+// The action of the affine warp for an instruction; nullopt: it does not execute such instructions.
 std::optional<AffineAction> action_of(const ir::Form& form) {
   using ir::Opcode;
   switch (form.opcode) {
@@ -56,7 +56,7 @@ std::optional<AffineAction> action_of(const ir::Form& form) {
   default:
     break;
   }
-  // cvta and the like look at no memory; what has effects or depends on other lanes has no place in a scalar warp.
+  // cvta and the like access no memory; a scalar warp cannot execute instructions with effects or on other lanes.
   const ir::Effects& effects = form.effects;
   const bool can = !form.opaque && !effects.reads_memory && !effects.writes_memory && !effects.convergent &&
                    !effects.transfers_control() && !effects.reads_carry && !effects.writes_carry &&
@@ -64,7 +64,7 @@ std::optional<AffineAction> action_of(const ir::Form& form) {
   return can ? std::optional(AffineAction::compute) : std::nullopt;
 }
 
-// The same in every thread of a launch?
+// Whether the register has the same value in all threads of a launch.
 bool is_launch_constant(ir::SpecialRegister which) {
   using ir::SpecialRegister;
   return which == SpecialRegister::ntid || which == SpecialRegister::nctaid || which == SpecialRegister::nwarpid ||
@@ -76,7 +76,7 @@ std::optional<unsigned> component_of(ir::Selector selector) {
   return selector & 3u;
 }
 
-// Of one, 16, 32 or 64 bits, and no vector.
+// Whether the value has 1, 16, 32 or 64 bits, and is no vector.
 bool fits(const ir::Function& stream, ir::ValueId value) {
   const unsigned bits = lane_bits(stream.values[value].type);
   return stream.values[value].vector_width == 1 && bits != 8 && bits != 128;
@@ -150,7 +150,7 @@ Status AffineProgram::add(const ir::Function& kernel, ir::BlockId block, ir::Ins
   return {};
 }
 
-// Those inside groups come one by one, too.
+// Reads the operands; members of groups are read one by one.
 Status AffineProgram::read_operands(AffineInstruction& instruction) {
   const ir::Function& stream = source();
   const SourceRange range = stream.instructions[instruction.id].range;
@@ -202,7 +202,7 @@ Status AffineProgram::describe(const ir::Function& kernel, AffineInstruction& in
         break;
       }
   if (instruction.action != AffineAction::enqueue) return {};
-  // The number is no operand of the machine's, and of an address only the base may be a register.
+  // The queue number is not a source, and only the base of an address may be a register.
   std::erase_if(instruction.sources, [](const AffineSource& from) { return from.kind != AffineSource::Kind::value; });
   if (form.has(ir::Modifier::data)) {
     instruction.tuple = TupleKind::data;

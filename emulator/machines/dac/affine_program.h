@@ -1,8 +1,8 @@
-// DAC's affine stream as its machine executes it: the instructions of Function::affine_stream one behind the other,
-// with what is taken from where (dac-isca17 §4.1, §4.7).
+// DAC's affine stream in the form that its machine executes: the instructions of Function::affine_stream in sequence,
+// with the sources of their operands (dac-isca17 §4.1, §4.7).
 //
-// What works on tuples is done on tuples. Everything else is left to the emulator's own micro-operations, which compute
-// on scalars: each instruction knows its own.
+// Instructions on tuples are executed on tuples. All others are executed by the emulator's micro-operations, on
+// scalars: each instruction records its micro-operations.
 #pragma once
 
 #include "emulator/core/program.h"
@@ -19,7 +19,7 @@ struct AffineSource {
   enum class Kind : uint8_t {
     value, // a register; a predicate where it has one bit
     index, // a component of %tid or %ctaid
-    other, // the same in all threads of the launch: in `lanes` once the operations in front of the own one have run
+    other, // the same in all threads of the launch: in `lanes` after the operations before the own one have run
   };
   Kind kind = Kind::other;
   ir::ValueId value;
@@ -51,29 +51,29 @@ struct AffineInstruction {
   uint32_t first_op = 0, own_op = 0, past_op = 0; // micro-operations in DecodedFunction::code
   ir::ValueId guard;
   bool guard_negated = false;
-  std::optional<uint32_t> taken_guard; // the guard is @dac.take.pred(N)
-  std::vector<AffineSource> sources;   // those inside groups, too
+  std::optional<uint32_t> taken_guard; // set if the guard is @dac.take.pred(N)
+  std::vector<AffineSource> sources;   // including those inside groups
   std::vector<ir::ValueId> results;
-  unsigned result_bits = 0;    // of the first one's register
+  unsigned result_bits = 0;    // of the first result's register
   uint32_t target = 0;         // branch: index of an instruction
-  uint32_t meet = never_meets; // likewise
+  uint32_t meet = never_meets; // index of an instruction
   TupleKind tuple = TupleKind::data;
   uint32_t site = 0;         // enqueue, take
-  unsigned bytes = 0;        // enqueue: that a thread accesses
+  unsigned bytes = 0;        // enqueue: accessed by a thread
   bool reads_memory = false; // enqueue: of global or local memory, requested at once
 };
 
 class AffineProgram {
 public:
-  // `function` is the decoded affine stream of `kernel`. Error: an instruction that the affine warp does not execute.
+  // `function` is the decoded affine stream of `kernel`. Error: an instruction that the affine warp cannot execute.
   static Result<std::shared_ptr<const AffineProgram>> make(const ir::Function& kernel, const DecodedFunction& function);
 
   const DecodedFunction& function() const { return *function_; }
   const ir::Function& source() const { return *function_->source; }
   const std::vector<AffineInstruction>& instructions() const { return instructions_; }
-  // The kernel that the text names as the one this was made of; "" if it names none.
+  // The name of the original kernel in the text; "" if there is none.
   const std::string& original() const { return original_; }
-  uint32_t sites() const { return sites_; } // all numbers are below
+  uint32_t sites() const { return sites_; } // all queue numbers are below
 
 private:
   Status add(const ir::Function& kernel, ir::BlockId block, ir::InstructionId id);
@@ -89,7 +89,7 @@ private:
   uint32_t sites_ = 0;
 };
 
-// The name behind `//@ dac original`; "" if the kernel has no such line.
+// The name after `//@ dac original`; "" if the kernel has no such line.
 std::string original_kernel(const ir::Function& kernel);
 
 } // namespace ptxrewrite::emulator

@@ -18,7 +18,7 @@ void AffineStack::push(uint32_t next, uint32_t meet, ThreadSet threads) {
   entries_.push_back({next, meet, std::move(threads)});
 }
 
-// Who has come to the meeting place waits there for the entry below, which has all of them.
+// Threads that reach the reconvergence point wait in the entry below, which contains all of them.
 void AffineStack::drop_arrived() {
   while (!entries_.empty()) {
     Entry& top = entries_.back();
@@ -40,8 +40,8 @@ bool AffineStack::branch(const ThreadSet& taken, uint32_t target, uint32_t fall_
     go_to(to_target.empty() ? fall_through : target);
     return true;
   }
-  // The entry becomes the one that waits at the meeting place, unless that is where it goes anyway (a loop's later
-  // trips) or there is none.
+  // The entry becomes the one that waits at the reconvergence point, unless it leads there already (further trips of a
+  // loop) or there is none.
   const bool has_below = meet != never_meets && meet != top.meet;
   const unsigned sides = static_cast<unsigned>(target != meet) + static_cast<unsigned>(fall_through != meet);
   const size_t depth = entries_.size() - (has_below ? 0 : 1) + sides;

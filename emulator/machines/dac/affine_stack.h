@@ -1,6 +1,6 @@
 // The affine warp's SIMT stack and its register file of divergent conditions (dac-isca17 §4.5, §4.7): control flow of
-// all threads of a batch at once. The sides of a branch are executed in the order in which the other warps execute them
-// (emulator/core/control.cpp): the fall-through side first, until both meet at the branch's immediate post-dominator.
+// all threads of a batch at once. The sides of a branch are executed in the order of the other warps
+// (emulator/core/control.cpp): the fall-through side first, up to the branch's immediate post-dominator.
 #pragma once
 
 #include "emulator/machines/dac/affine_threads.h"
@@ -11,11 +11,11 @@ namespace ptxrewrite::emulator {
 
 inline constexpr size_t affine_stack_depth = 8;
 inline constexpr size_t condition_registers = 8;
-inline constexpr uint32_t never_meets = UINT32_MAX; // the place where sides meet, if there is none
+inline constexpr uint32_t never_meets = UINT32_MAX; // in place of a reconvergence point if there is none
 
 class AffineStack {
 public:
-  // All threads stand at `start`.
+  // All threads start at `start`.
   explicit AffineStack(const AffineBatch& batch, uint32_t start = 0);
 
   bool empty() const { return entries_.empty(); }
@@ -23,17 +23,17 @@ public:
   uint32_t next() const { return entries_.back().next; }
   const ThreadSet& active() const { return entries_.back().threads; }
 
-  // Control goes on at `place`.
+  // Control continues at `place`.
   void go_to(uint32_t place);
-  // Active threads of `taken` go to `target`, the others to `fall_through`, and meet at `meet` or never. False: the
-  // stack is full; nothing has changed.
+  // Active threads in `taken` go to `target`, the others to `fall_through`; they reconverge at `meet` or never. Returns
+  // false, without a change, if the stack is full.
   bool branch(const ThreadSet& taken, uint32_t target, uint32_t fall_through, uint32_t meet);
-  // The threads end; the others that are active go on at `place`.
+  // Ends the threads; the other active threads continue at `place`.
   void exit(const ThreadSet& threads, uint32_t place);
-  // The last entry that ended at the place where control is now (Fig. 15): the threads that came by that way.
+  // The entry popped last at the current place (Fig. 15): the threads that arrived from that side.
   const ThreadSet& last_popped() const { return last_popped_; }
 
-  // Of branches: entries' two bits for a warp that were set, and masks of lanes that were needed beside them (§4.5).
+  // Updates by branches: two-bit states of warps, and lane masks that were needed in addition (§4.5).
   uint64_t warp_updates() const { return warp_updates_; }
   uint64_t lane_updates() const { return lane_updates_; }
 

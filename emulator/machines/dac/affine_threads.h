@@ -1,4 +1,4 @@
-// The threads that one run of DAC's affine warp stands for: a batch of blocks that are resident on an SM at a time
+// The threads of one run of DAC's affine warp: those of a batch of blocks that are resident on an SM together
 // (dac-isca17 §4.1), and sets of them.
 #pragma once
 
@@ -11,10 +11,10 @@
 
 namespace ptxrewrite::emulator {
 
-// What the warp-level stack keeps of a warp in two bits (§4.5).
+// The two-bit state of a warp in the warp-level stack (§4.5).
 enum class WarpShare : uint8_t { none, all, mixed };
 
-// Warps are numbered through the batch: those of its first block, those of the second ...
+// Warps are numbered through the batch: those of its first block, those of the second, and so on.
 class AffineBatch {
 public:
   AffineBatch(const Dimensions& block, std::span<const Dimensions> block_indices);
@@ -25,16 +25,16 @@ public:
   uint32_t warps() const { return blocks() * warps_per_block_; }
   uint32_t block_of(uint32_t warp) const { return warp / warps_per_block_; }
   const Dimensions& block_index(uint32_t block) const { return block_indices_[block]; }
-  uint32_t members(uint32_t warp) const; // lanes that exist
+  uint32_t members(uint32_t warp) const; // existing lanes
   ThreadPosition position(uint32_t warp, unsigned lane) const;
 
 private:
   Dimensions block_;
   std::vector<Dimensions> block_indices_;
-  uint32_t threads_ = 0, warps_per_block_ = 0; // of a block
+  uint32_t threads_ = 0, warps_per_block_ = 0; // per block
 };
 
-// A bit for each lane of each warp of a batch.
+// A set of threads: one bit per lane of each warp of a batch.
 class ThreadSet {
 public:
   ThreadSet() = default;

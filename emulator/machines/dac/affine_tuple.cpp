@@ -17,7 +17,7 @@ uint64_t sum_at(uint64_t base, const IndexOffsets& offsets, const ThreadPosition
   return base;
 }
 
-// As a 64-bit number of the dividend's sign.
+// The remainder as a 64-bit number with the sign of the dividend.
 uint64_t remainder_of(uint64_t dividend, uint64_t divisor, unsigned bits, bool is_signed) {
   using semantics::rem;
   switch (bits) {
@@ -73,7 +73,7 @@ uint64_t AffineTuple::at(const ThreadPosition& position) const {
 
 std::optional<AffineTuple> add(const AffineTuple& a, const AffineTuple& b) {
   if ((a.modulo && !b.is_scalar()) || (b.modulo && !a.is_scalar())) return std::nullopt;
-  AffineTuple sum = a.modulo ? a : b; // at most one of them is a mod tuple
+  AffineTuple sum = a.modulo ? a : b; // at most one operand is a mod tuple
   const AffineTuple& other = a.modulo ? b : a;
   sum.base = low_bits(a.base + b.base, a.bits);
   for (unsigned i = 0; i < index_components; ++i)
@@ -112,7 +112,7 @@ AffineTuple negate(const AffineTuple& a) {
   return scaled(a, ~uint64_t(0));
 }
 
-// Offsets are differences, which may be negative whatever the type.
+// Offsets are differences, which may be negative for all types.
 AffineTuple convert(const AffineTuple& a, unsigned bits, bool is_signed) {
   AffineTuple result = a;
   result.bits = bits;

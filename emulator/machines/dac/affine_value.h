@@ -1,10 +1,10 @@
-// A register of DAC's affine stream behind divergent control (dac-isca17 §4.6): up to four tuples, each for some of the
-// threads.
+// A register of DAC's affine stream after divergent control flow (dac-isca17 §4.6): up to four tuples, each for some of
+// the threads.
 //
-// The paper names the sets by two conditions, entries of the SIMT stack that the compiler keeps. Here a register knows
-// for which threads each of its tuples was written, which is what these conditions say, and two of them tell at most
-// four tuples apart. Threads whose tuple had to make room for a fifth are remembered: who asks for their value gets
-// none, and the machine gives up.
+// The paper identifies the thread sets by two conditions, entries of the SIMT stack that the compiler assigns. Here a
+// register stores the threads for which each of its tuples was written, which is equivalent, and two conditions
+// distinguish at most four tuples. Threads whose tuple was displaced by a fifth one are remembered: reading their value
+// returns nullopt, and the machine gives up.
 #pragma once
 
 #include "emulator/machines/dac/affine_threads.h"
@@ -22,14 +22,14 @@ public:
     AffineTuple tuple;
   };
 
-  // Threads that nobody has written hold zero.
+  // Threads without a write have the value zero.
   AffineValue(uint32_t warps, unsigned bits);
 
   unsigned bits() const { return bits_; }
-  // Disjoint, none empty, in the order in which they were written.
+  // Disjoint, not empty, in the order in which they were written.
   const std::vector<Part>& parts() const { return parts_; }
   void write(const ThreadSet& threads, const AffineTuple& tuple);
-  // What the threads of `wanted` have; all of them are covered. Nothing: the tuple of one of them is lost.
+  // The values of the threads in `wanted`, all of them. Returns nullopt if the tuple of one of them is lost.
   std::optional<std::vector<Part>> read(const ThreadSet& wanted) const;
 
 private:

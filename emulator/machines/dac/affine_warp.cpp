@@ -1,4 +1,4 @@
-// Control, queues and predicates of the affine warp; what it computes is in affine_alu.cpp.
+// Control, queues and predicates of the affine warp; its arithmetic is in affine_alu.cpp.
 #include "emulator/machines/dac/affine_warp.h"
 
 #include "emulator/core/block.h"
@@ -33,7 +33,7 @@ AffineWarp::AffineWarp(const AffineProgram& program, const AffineBatch& batch, B
     lanes_of_tuple_ += extent > 1;
   const uint32_t bytes = (std::max<uint32_t>(program.function().frame_bytes, 64) + 63) / 64 * 64;
   frame_ = static_cast<std::byte*>(std::aligned_alloc(64, bytes));
-  if (!frame_) throw std::bad_alloc(); // is caught where the launch runs
+  if (!frame_) throw std::bad_alloc(); // caught by the launch
   std::memset(frame_, 0, bytes);
   scratch_.block = &first_block;
   scratch_.members = scratch_.live = scratch_.active = full_mask;
@@ -77,7 +77,7 @@ AffineWarp::Turn AffineWarp::step() {
   if (instruction.taken_guard || instruction.guard) {
     ThreadSet bits;
     Turn otherwise = Turn::stalled;
-    // What is taken is gone: nothing may stall behind it.
+    // Taking an entry cannot be undone: the instruction must not stall afterwards.
     if (instruction.taken_guard && queue_->full() && needs_room(instruction)) return stall_on_full();
     if (!instruction.taken_guard)
       bits = predicate(instruction.guard);
@@ -181,7 +181,7 @@ AffineWarp::Turn AffineWarp::enqueue(const AffineInstruction& instruction, const
   return turn;
 }
 
-// All warps have to have come to their dac.give; nobody waits where no thread does.
+// All warps must have executed their dac.give, except warps without an active thread.
 bool AffineWarp::take(uint32_t site, const ThreadSet& threads, ThreadSet& bits, Turn& otherwise) {
   for (uint32_t warp = 0; warp < batch_->warps(); ++warp)
     if (threads[warp] && (*given_)[warp].empty()) {

@@ -1,5 +1,5 @@
-// DAC's affine warp: executes the affine stream once for a batch of blocks, on tuples in the place of threads
-// (dac-isca17 §4.4 to §4.7).
+// DAC's affine warp: executes the affine stream once per batch of blocks, on tuples instead of threads (dac-isca17 §4.4
+// to §4.7).
 #pragma once
 
 #include "emulator/machines/dac/affine_counters.h"
@@ -11,7 +11,7 @@
 
 namespace ptxrewrite::emulator {
 
-// A predicate that a warp of the other stream gives (§4.5), for the lanes that executed dac.give.
+// A predicate that a warp of the other stream gives to the affine warp (§4.5), for the lanes that executed dac.give.
 struct GivenPredicate {
   uint32_t site = 0;
   uint32_t lanes = 0;
@@ -24,12 +24,12 @@ public:
     worked,
     stalled,
     ended,
-    gave_up, // the machine is too small for the kernel: `reason`
-    wrong,   // the stream asks for what tuples cannot do, or the streams do not fit together: `reason`; "": the
-             // block that lends its parameters has failed
+    gave_up, // the machine is too small for the kernel; see reason()
+    wrong,   // the stream has an operation on tuples that is impossible, or the streams do not fit together: see
+             // reason(); if it is "", the block that provides the parameters has failed
   };
 
-  // `first_block` lends its parameters and shared variables' addresses. Everything must outlive the warp.
+  // `first_block` provides parameters and addresses of shared variables. All arguments must outlive the warp.
   AffineWarp(const AffineProgram& program, const AffineBatch& batch, Block& first_block,
              std::span<const std::byte> block_specials, TupleQueue& queue,
              std::vector<BoundedQueue<GivenPredicate>>& given, AffineCounters& counters);
@@ -37,17 +37,17 @@ public:
   AffineWarp(const AffineWarp&) = delete;
   AffineWarp& operator=(const AffineWarp&) = delete;
 
-  // Executes one instruction, or none.
+  // Executes at most one instruction.
   Turn step();
 
   const std::string& reason() const { return reason_; }
-  // Where it is: an instruction of the stream; invalid at the end.
+  // The current instruction of the stream; invalid at the end.
   ir::InstructionId place() const;
-  // Enqueues of a number so far.
+  // The number of enqueues of a site so far.
   uint64_t enqueued(uint32_t site) const { return enqueued_[site]; }
 
 private:
-  // Threads for which each source is one tuple; a predicate is a scalar of one bit.
+  // The threads for which each source is a given tuple; a predicate is a scalar of one bit.
   struct Combination {
     ThreadSet threads;
     std::vector<AffineTuple> tuples; // by source
@@ -76,12 +76,12 @@ private:
                     const AffineTuple& b) const;
   ThreadSet predicate_source(const AffineInstruction& instruction, const AffineSource& source,
                              const ThreadSet& threads);
-  // Did a micro-operation fault? Then Block::failure of the block that lends its parameters says how.
+  // Whether a micro-operation has faulted; Block::failure of the block that provides the parameters has the details.
   bool has_failed() const { return scratch_.state == WarpState::failed; }
   uint64_t other_value(const AffineInstruction& instruction, const AffineSource& source);
   void run_operations(uint32_t first, uint32_t past, uint32_t lanes);
 
-  // Is the predicate there in all threads? Then `bits` are those where it is true.
+  // Returns whether the predicate is available in all threads; `bits` are the threads in which it is true.
   bool take(uint32_t site, const ThreadSet& threads, ThreadSet& bits, Turn& otherwise);
   AffineValue& value(ir::ValueId id);
   ThreadSet& predicate(ir::ValueId id);
@@ -98,11 +98,11 @@ private:
   std::vector<std::optional<AffineValue>> values_; // by ValueId
   std::vector<std::optional<ThreadSet>> predicates_;
   std::vector<uint64_t> enqueued_; // by site
-  unsigned lanes_of_tuple_ = 1;    // base and as many offsets as the launch has dimensions
+  unsigned lanes_of_tuple_ = 1;    // the base, and one offset per dimension of the launch
   Turn trouble_ = Turn::wrong;
   std::string reason_;
 
-  // For micro-operations on scalars: a warp whose lanes are the tuples' combinations.
+  // For micro-operations on scalars: a warp with one combination of tuples per lane.
   Warp scratch_;
   std::byte* frame_ = nullptr;
 };

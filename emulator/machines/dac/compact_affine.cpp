@@ -6,7 +6,7 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// Are all lanes of the mask one stride apart?
+// Whether consecutive lanes of the mask differ by one stride.
 bool has_one_stride(const ObservedValue& value, uint32_t mask, bool& is_uniform) {
   is_uniform = value.same_in(mask);
   if (is_uniform) return true;
@@ -19,8 +19,8 @@ bool has_one_stride(const ObservedValue& value, uint32_t mask, bool& is_uniform)
   return true;
 }
 
-// What an affine unit computes: integer additions and multiplications, and comparisons of what is the same in all
-// lanes.
+// The operations of an affine unit: integer additions and multiplications, and comparisons of warp-uniform
+// values.
 enum class UnitOperation : uint8_t { none, sum, product, comparison };
 
 UnitOperation operation_of(const ir::Form& form) {
@@ -42,7 +42,7 @@ UnitOperation operation_of(const ir::Form& form) {
     return UnitOperation::product;
   case Opcode::setp:
     return UnitOperation::comparison;
-  case Opcode::ld: // of what is the same for all threads
+  case Opcode::ld: // of parameters, which are the same for all threads
     return ir::is_param(form.space) ? UnitOperation::sum : UnitOperation::none;
   default:
     return UnitOperation::none;
@@ -61,7 +61,7 @@ bool is_affine(const ObservedInstruction& at, const std::vector<bool>& tags) {
     if (operation == UnitOperation::comparison && !is_uniform) return false;
   }
   if (operation != UnitOperation::product) return true;
-  // Of the factors one is a scalar; what mad adds may be anything affine.
+  // One of the factors must be a scalar; the addend of mad may be any affine value.
   const size_t factors = std::min<size_t>(at.sources.size(), 2);
   return std::ranges::any_of(at.sources.first(factors),
                              [&](const ObservedValue& factor) { return factor.same_in(at.mask); });

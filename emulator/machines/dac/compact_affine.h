@@ -1,6 +1,6 @@
-// CAE, the comparator of dac-isca17 §5.1.1: affine instructions found at run time, warp by warp, and executed by affine
-// units beside the SIMT lanes. An operand is affine in a warp if all its lanes are one stride apart; what a load brings
-// never is, nor anything in a warp that has parted.
+// CAE, the comparator of dac-isca17 §5.1.1: detects affine instructions at run time, warp by warp, and executes them in
+// affine units beside the SIMT lanes. An operand is affine in a warp if consecutive lanes differ by one stride; results
+// of loads never are, nor are values of diverged warps.
 #pragma once
 
 #include "emulator/core/observer.h"
@@ -15,7 +15,7 @@ struct CompactAffineRow {
   const ir::Function* function = nullptr;
   ir::InstructionId instruction;
   uint64_t executions = 0; // by warps with at least one lane whose guard was true
-  uint64_t affine = 0;     // of them: by an affine unit
+  uint64_t affine = 0;     // of them, executed by an affine unit
 };
 
 class CompactAffine final : public ValueObserver {

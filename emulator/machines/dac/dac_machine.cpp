@@ -1,5 +1,5 @@
-// DAC's machine as the emulator knows it: which kernels run on it, their batches of blocks, and the launches that a
-// launch of its is made of.
+// DAC's machine as a MachineModel of the emulator: the kernels that run on it, their batches of blocks, and the
+// launches that implement a launch on it.
 #include "emulator/core/observer.h"
 #include "emulator/machines/dac/affine_decode.h"
 #include "emulator/machines/dac/affine_machine.h"
@@ -13,7 +13,7 @@ namespace {
 
 using ProgramPointer = std::shared_ptr<const AffineProgram>; // in KernelImage::machines
 
-// What DAC's machine alone does not know: the other stream, and its loads.
+// Adds the counters that DAC's machine does not have: the instructions of the other stream, and its loads.
 void complete(const Counters& counters, AffineCounters& affine) {
   affine.body = counters.warp_instructions - affine.affine;
   const FunctionCounters& rows = counters.functions.front();
@@ -28,7 +28,7 @@ void complete(const Counters& counters, AffineCounters& affine) {
     }
 }
 
-// If the machine gives up, the result says so (AffineCounters::fallbacks), and memory is anything.
+// If the machine gives up, AffineCounters::fallbacks is set, and the contents of memory are unspecified.
 class AffineRun final : public MachineRun {
 public:
   AffineRun(ProgramPointer program, const AffineSettings& settings, AffineCheck* check)
@@ -61,7 +61,7 @@ public:
   }
 
 private:
-  // Batch after batch of resident blocks: SM number s of n has the blocks s, s + n, s + 2 n ...
+  // Runs batches of resident blocks: SM number s of n has the blocks s, s + n, s + 2 n ...
   void run_batches(BlockSource& blocks) {
     const LaunchState& launch = blocks.launch();
     const LaunchRequest& request = *launch.request;
@@ -92,7 +92,7 @@ private:
   AffineMachine* machine_ = nullptr; // while it runs
 };
 
-// A launch in check mode, or one that falls back, is several: of the kernel in DAC's form, and of its original.
+// In check mode or with a fallback a launch consists of several: of the kernel in DAC's form, and of its original.
 class AffineLaunch {
 public:
   AffineLaunch(LaunchHost& host, KernelImage& image, const LaunchRequest& request)
@@ -101,7 +101,7 @@ public:
     plain_.kernel = program_->original();
   }
 
-  // In check mode the kernel that it was made of runs first; and in the end, when the machine is too small for it.
+  // In check mode the original kernel runs first; if the machine is too small, the original runs at the end.
   Result<LaunchResult> run() {
     if (!plain_.kernel.empty()) {
       Result<KernelImage*> found = host_.image_of(plain_.kernel);
@@ -133,7 +133,7 @@ public:
   }
 
 private:
-  // The original, of which the check remembers what the queues have to hold.
+  // Runs the original with the check as its observer, which stores the expected queue entries.
   Result<LaunchResult> watch_original() {
     auto made = AffineCheck::make(*original_, image_, *program_, request_.block, settings_.check_data);
     if (!made) return made.error();
@@ -166,12 +166,12 @@ private:
   LaunchHost& host_;
   KernelImage& image_;
   const LaunchRequest& request_;
-  LaunchRequest plain_; // of the original
+  LaunchRequest plain_; // for the original
   const AffineSettings& settings_;
   ProgramPointer program_;
-  KernelImage* original_ = nullptr; // null: the text does not name it
+  KernelImage* original_ = nullptr; // nullptr: the text does not name it
   std::shared_ptr<const DeviceMemory::Snapshot> before_;
-  std::unique_ptr<AffineCheck> check_; // null: off
+  std::unique_ptr<AffineCheck> check_; // nullptr: check mode is off
   uint64_t baseline_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// Lines of an L1 cache that wait, locked, for the warps they were requested for (dac-isca17 §4.2): at most all but one
-// way of each set, so that everybody else's accesses still find a place.
+// Lines of an L1 cache that are locked until the warps take the data (dac-isca17 §4.2): at most all but one way of each
+// set, so that other accesses can still allocate a line.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ public:
 
   enum class Outcome : uint8_t {
     locked,
-    full, // others hold what is needed: try again when they are done
+    full, // other requests hold the ways: try again when they are unlocked
   };
-  // All of the lines (addresses that are multiples of 128, each once), or none. Of one request, lines beyond what a set
-  // can lock stay unlocked and are taken out of `lines`. `fresh`: lines that nobody had locked before.
+  // Locks all of the lines (distinct multiples of 128), or none. Lines of the request in excess of the lockable ways of
+  // a set are removed from `lines` and stay unlocked. `fresh`: the number of lines that were not locked before.
   Outcome lock(std::vector<uint64_t>& lines, unsigned& fresh);
   void unlock(std::span<const uint64_t> lines);
   bool is_locked(uint64_t line) const { return counts_.contains(line); }

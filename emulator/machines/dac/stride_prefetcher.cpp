@@ -6,7 +6,7 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// Accesses between two looks at how much was fetched in vain, and what is too much.
+// Accesses between two adjustments of the prefetch distance, and the share of unused lines that reduces it.
 constexpr uint64_t throttle_period = 512;
 constexpr double too_many_unused = 0.25;
 
@@ -111,7 +111,7 @@ void StridePrefetcher::prefetch(std::span<const uint64_t> lines, int64_t stride,
   }
 }
 
-// Less when much comes in vain, more when little does; who has stopped tries again.
+// Prefetches less if many lines are unused, more if few are; after a pause, tries again.
 void StridePrefetcher::throttle() {
   const bool too_many =
       period_unused_ > 0 && static_cast<double>(period_unused_) >

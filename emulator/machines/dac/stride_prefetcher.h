@@ -1,5 +1,5 @@
 // MTA, the comparator of dac-isca17 §5.1.1: a prefetcher that learns the strides of loads, from trip to trip within a
-// warp and from one warp to the next, and fetches ahead into a buffer of its own.
+// warp and from warp to warp, and prefetches into a separate buffer.
 #pragma once
 
 #include "emulator/core/observer.h"
@@ -13,11 +13,11 @@
 
 namespace ptxrewrite::emulator {
 
-// Lines of 128 bytes; the least recently used one of a set makes room.
+// A cache of 128-byte lines with LRU replacement.
 class LineCache {
 public:
   LineCache(unsigned sets, unsigned ways) : ways_(ways), sets_(sets) {}
-  // Is the line there? It is afterwards.
+  // Returns whether the line is present, and makes it the most recently used one.
   bool touch(uint64_t line);
   bool contains(uint64_t line) const;
 
@@ -27,48 +27,48 @@ private:
 };
 
 struct PrefetchCounts {
-  uint64_t accesses = 0;   // lines that warps' loads asked for
-  uint64_t misses = 0;     // of them: not in L1
-  uint64_t covered = 0;    // of these: prefetched
+  uint64_t accesses = 0;   // lines requested by warps' loads
+  uint64_t misses = 0;     // of them, those not in L1
+  uint64_t covered = 0;    // of the misses, those prefetched
   uint64_t prefetched = 0; // lines
-  uint64_t unused = 0;     // of them: thrown out before anybody came
+  uint64_t unused = 0;     // of them, those evicted before their use
   double coverage() const { return misses ? static_cast<double>(covered) / static_cast<double>(misses) : 0; }
   PrefetchCounts& operator+=(const PrefetchCounts& other);
 };
 
-// Of one static load, in lines: what the prefetcher is worth to it.
+// Prefetches for one static load, in lines.
 struct LoadPrefetches {
   uint64_t accesses = 0;
-  uint64_t misses = 0;  // of them: not in L1
-  uint64_t covered = 0; // of these: prefetched
-  // Of what was prefetched for the same warp, the trips between the request and its use; for a later one, the warps.
+  uint64_t misses = 0;  // of them, those not in L1
+  uint64_t covered = 0; // of the misses, those prefetched
+  // Covered lines and the distance from request to use: in trips if prefetched for the same warp, else in warps.
   uint64_t from_trips = 0, trips = 0;
   uint64_t from_warps = 0, warps = 0;
   LoadPrefetches& operator+=(const LoadPrefetches& other);
 };
 
-// Of one SM: an L1 of 48 KB in 4 ways, a buffer of 16 KB beside it (Table 1).
+// The prefetcher of one SM: an L1 of 48 KB in 4 ways, a buffer of 16 KB beside it (Table 1).
 class StridePrefetcher {
 public:
-  // A warp (numbered through the SM) executes the load `instruction`, and its lanes want these lines; `address` is the
-  // first lane's.
+  // A warp (numbered through the SM) executes the load `instruction`, and its lanes request these lines; `address` is
+  // that of the first lane.
   void load(uint32_t instruction, uint64_t warp, uint64_t address, std::span<const uint64_t> lines);
   const PrefetchCounts& counts() const { return counts_; }
-  // By instruction: of what its loads asked for.
+  // The counts of each load, by instruction.
   const std::map<uint32_t, LoadPrefetches>& by_load() const { return by_load_; }
 
 private:
   struct Buffered {
     uint64_t line = 0;
-    unsigned steps = 0;  // ahead of the access that asked for it
-    bool across = false; // steps are warps, not trips
+    unsigned steps = 0;  // ahead of the access that requested it
+    bool across = false; // whether steps are warps instead of trips
   };
   struct Stride {
     uint64_t last = 0;
     int64_t stride = 0;
-    bool is_known = false;     // `last`
-    bool is_confirmed = false; // `stride`, by two steps
-    // True: the stride is what it was; predictions are good.
+    bool is_known = false;     // whether `last` is valid
+    bool is_confirmed = false; // whether two steps have confirmed `stride`
+    // Returns true if the stride is unchanged, so that predictions are reliable.
     bool train(uint64_t address, int64_t steps);
   };
   struct Load {
@@ -84,15 +84,15 @@ private:
   static constexpr unsigned most_ahead = 4;
 
   LineCache cache_{96, 4};
-  std::deque<Buffered> buffer_; // in the order of their coming
+  std::deque<Buffered> buffer_; // in the order of their arrival
   std::map<uint32_t, LoadPrefetches> by_load_;
   std::unordered_map<uint32_t, Load> loads_;
   PrefetchCounts counts_;
-  unsigned ahead_ = 1; // predictions that are followed at a time; 0: none, for a while
+  unsigned ahead_ = 1; // predictions followed at a time; 0: paused
   uint64_t period_prefetched_ = 0, period_unused_ = 0, period_accesses_ = 0;
 };
 
-// An observer: global loads of all blocks, which SMs take in turns.
+// An observer: global loads of all blocks, which are assigned to SMs in turns.
 class PrefetchStudy final : public Observer {
 public:
   explicit PrefetchStudy(uint32_t multiprocessors) : machines_(multiprocessors) {}

@@ -1,10 +1,10 @@
-// DARSIE's machine as the emulator knows it.
+// DARSIE's machine as a MachineModel of the emulator.
 #include "emulator/machines/darsie/skip_machine.h"
 
 namespace ptxrewrite::emulator {
 namespace {
 
-// In KernelImage::machines: of the entry, once a launch has asked for them.
+// In KernelImage::machines: the entry's marks, computed at the first launch that needs them.
 struct SkipMarks {
   ir::MarkRules rules = ir::MarkRules::all;
   std::vector<ir::DarsieMark> marks;

@@ -10,7 +10,7 @@ void RenameTable::clear() {
 
 std::optional<VersionId> RenameTable::allocate(uint32_t value, unsigned registers) {
   if (registers > free_) return std::nullopt;
-  const auto version = static_cast<VersionId>(std::countr_one(used_)); // there is one: each takes a register
+  const auto version = static_cast<VersionId>(std::countr_one(used_)); // exists: each version has a register
   versions_[version] = {value, static_cast<uint8_t>(registers), true, 0};
   used_ |= 1u << version;
   free_ -= registers;

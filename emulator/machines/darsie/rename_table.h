@@ -1,8 +1,8 @@
-// Renamed vector registers of one block (darsie §4.3.1): the rename, version and free lists in one.
+// Renamed vector registers of one block (darsie §4.3.1): combines the rename, version and free lists.
 //
-// A version is one result that a leader wrote for the block: some registers of 32 lanes of 32 bits, as many as the PTX
-// register is wide (a predicate takes one, too). Warps hold the version that they read in the place of a register of
-// their own; the table's entry holds it while followers are to come. Nobody holds it: its registers are free again.
+// A version is one result that a leader wrote for the block: as many registers of 32 lanes of 32 bits as the PTX
+// register is wide (a predicate takes one, too). A warp holds the version that it reads instead of a register of its
+// own; the table's entry holds it while followers are expected. A version without holders is freed.
 #pragma once
 
 #include <array>
@@ -18,12 +18,12 @@ using VersionId = uint8_t;
 class RenameTable {
 public:
   static constexpr unsigned register_count = 32;
-  static constexpr unsigned widest = 4; // registers of a 128-bit one
+  static constexpr unsigned widest = 4; // registers of a 128-bit value
 
   void clear();
   unsigned free_registers() const { return free_; }
   unsigned used_registers() const { return register_count - free_; }
-  // A new version of the PTX register `value`, held by the table; nothing if that many registers are not free.
+  // Makes a new version of the PTX register `value`, held by the table. Returns nullopt if too few registers are free.
   std::optional<VersionId> allocate(uint32_t value, unsigned registers);
   // The shared lanes of a version.
   std::byte* lanes(VersionId version) { return lanes_[version].data(); }
@@ -31,15 +31,15 @@ public:
   uint32_t value(VersionId version) const { return versions_[version].value; }
   unsigned versions_of(uint32_t value) const;
 
-  // The warp reads this version, and no other of the same register.
+  // The warp reads this version from now on, and no other version of the same register.
   void hold(VersionId version, unsigned warp);
-  // The table has no entry of it any more.
+  // The table's entry no longer holds the version.
   void release(VersionId version);
-  // The warp has the register to itself again (it wrote it), or needs it no more. Registers that it held: a partial
-  // write has to copy them first.
+  // The warp has its own register again (it wrote it), or no longer needs the value. Returns the number of registers
+  // that it held: a partial write has to copy them first.
   unsigned drop(uint32_t value, unsigned warp);
   unsigned held(uint32_t value, unsigned warp) const;
-  // All that the warp holds; how many registers that is.
+  // Drops all versions of the warp; returns the number of their registers.
   unsigned drop_all(unsigned warp);
   template <class Needed> void keep_only(unsigned warp, Needed&& needed) {
     for (uint32_t used = used_; used; used &= used - 1) {
@@ -47,7 +47,7 @@ public:
       if ((versions_[version].holders >> warp & 1) && !needed(versions_[version].value)) let_go(version, warp);
     }
   }
-  // Registers of versions that `warp` does not hold: what would be free if all warps were where it is.
+  // Registers of versions that `warp` does not hold: they would be free if all warps were at its place.
   unsigned left_behind_by(unsigned warp) const;
 
 private:

@@ -1,4 +1,4 @@
-// Leaders, followers and the order of warps; who is on the path and who waits for whom is in skip_path.cpp.
+// Leaders, followers and the order of warps; the majority path and waits are in skip_path.cpp.
 #include "emulator/machines/darsie/skip_machine.h"
 
 #include "support/mix.h"
@@ -80,7 +80,7 @@ void SkipMachine::step(Warp& warp) {
   bool stepped = false;
   while (op) {
     if (state_of(warp).on_path && warp.active != full_mask) leave_path(warp.index);
-    if (warp.activation != &warp.root) { // device functions are executed as they are
+    if (warp.activation != &warp.root) { // device functions are executed unchanged
       if (stepped) return suspend(warp, op);
       stepped = op->is_instruction;
       op = execute(warp, *op);
@@ -129,8 +129,8 @@ const MicroOp* SkipMachine::begin_redundant(Warp& warp, const MicroOp& first, co
   return execute_alone(warp, first, place);
 }
 
-// The follower gets the leader's lanes. In check mode it computes its own, too; a load that IGNORE-STORE keeps in the
-// table is computed always, because memory may have changed since.
+// The follower takes the leader's lanes. In check mode it also computes its own; a load that IGNORE-STORE keeps in the
+// table is always computed, because memory may have changed.
 const MicroOp* SkipMachine::follow(Warp& warp, const MicroOp& first, const SkipPlace& place, SkipEntry& entry) {
   const RedundantInstruction& what = plan_->redundant(place.number);
   if (settings_.check || !settings_.share || entry.is_stale || what.results.empty()) {
@@ -214,7 +214,7 @@ const MicroOp* SkipMachine::lead(Warp& warp, const MicroOp& first, const SkipPla
   return next;
 }
 
-// A warp of the path executes for itself what it then has for itself.
+// A warp of the path executes an instruction for itself and gets its own registers for the results.
 const MicroOp* SkipMachine::execute_alone(Warp& warp, const MicroOp& first, const SkipPlace& place) {
   const bool is_partial = warp.guard_mask(plan_->entry().code[place.own]) != full_mask;
   const MicroOp* next = execute_instruction(warp, first, place);
@@ -230,7 +230,7 @@ const MicroOp* SkipMachine::execute_alone(Warp& warp, const MicroOp& first, cons
 const MicroOp* SkipMachine::execute_instruction(Warp& warp, const MicroOp& first, const SkipPlace& place) {
   const MicroOp* past = plan_->entry().code.data() + place.past;
   const MicroOp* op = &first;
-  const std::less<const MicroOp*> before; // `op` may come to lie in another function
+  const std::less<const MicroOp*> before; // `op` may be in another function
   while (op && !before(op, &first) && before(op, past))
     op = execute(warp, *op);
   return op;
@@ -250,7 +250,7 @@ const MicroOp* SkipMachine::execute(Warp& warp, const MicroOp& op) {
   return next;
 }
 
-// The next step of the warp is there.
+// Stores the warp's next step.
 void SkipMachine::suspend(Warp& warp, const MicroOp* next) {
   warp.splits.push_back({next, warp.activation, warp.active, warp.meeting, SplitState::runnable, 0});
   warp.active = 0;
@@ -263,7 +263,7 @@ const MicroOp* SkipMachine::wait_for_others(Warp& warp, const MicroOp& first, Wa
   return nullptr;
 }
 
-// What other warps may find changed: loads are not what they were.
+// Applies changes of memory that other warps may observe: loads in the table become invalid or stale.
 void SkipMachine::apply_effects(uint32_t instruction) {
   if (plan_->is_fence(instruction)) ++fences();
   const bool stores = plan_->stores(instruction), drops = plan_->drops_loads(instruction);
@@ -299,7 +299,7 @@ std::string SkipMachine::difference(const Warp& warp, const RedundantInstruction
     const std::byte* shared = registers_.lanes(entry.versions[i]);
     if (std::memcmp(own, shared, result.bytes) == 0) continue;
     uint64_t values[2] = {};                // own, shared
-    if (result.bytes == sizeof(uint32_t)) { // a predicate: a bit for each lane
+    if (result.bytes == sizeof(uint32_t)) { // a predicate: one bit per lane
       uint32_t masks[2];
       std::memcpy(&masks[0], own, sizeof masks[0]);
       std::memcpy(&masks[1], shared, sizeof masks[1]);
@@ -320,7 +320,7 @@ std::string SkipMachine::difference(const Warp& warp, const RedundantInstruction
   return {};
 }
 
-// Counters are the program's: a skipped instruction has its lanes, too.
+// Counters are those of the program: a skipped instruction counts its lanes, too.
 void SkipMachine::count_skipped_guard(const Warp& warp, const SkipPlace& place) {
   const MicroOp& op = plan_->entry().code[place.own];
   if (!op.counts_guard) return;
@@ -330,7 +330,7 @@ void SkipMachine::count_skipped_guard(const Warp& warp, const SkipPlace& place) 
   counter.off += mask == 0;
 }
 
-// The warps' turns of one round. False: the block has failed.
+// Runs one turn of each warp. Returns false if the block has failed.
 bool SkipMachine::run_round(uint32_t& spun) {
   begin_round();
   for (uint32_t turn = 0; turn < turns_.size(); ++turn) {
@@ -352,7 +352,7 @@ bool SkipMachine::run_round(uint32_t& spun) {
   return true;
 }
 
-// Those that can go on; those of them that spin are noted in `spun`.
+// The warps that can run; spinning ones among them are added to `spun`.
 uint32_t SkipMachine::able_warps(uint32_t& spun) {
   uint32_t able = 0;
   for (Warp& warp : block_->warps) {
@@ -365,7 +365,7 @@ uint32_t SkipMachine::able_warps(uint32_t& spun) {
   return able;
 }
 
-// A warp that spins has had its turn when it would let others go first; when all have, other blocks get theirs.
+// A spinning warp ends its turn when it would yield; when all warps spin, other blocks get their turn.
 BlockState SkipMachine::run(Block& block) {
   block.changed = false;
   block.start_all_warps();

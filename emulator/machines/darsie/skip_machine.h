@@ -1,9 +1,9 @@
 // DARSIE's machine in one block (darsie §4.3 to §4.5): warps on the majority path take turns instruction by
-// instruction; the first that comes to a redundant instruction executes it for all, the others take its result.
+// instruction; the first one to reach a redundant instruction executes it for all, the others take its result.
 //
-// What the paper leaves to registers' version numbers, a history of the blocks that a warp has entered does here. At a
-// barrier of all warps those are put back on the path that stand at the same place in the same trips of the loops
-// around it: the history goes on from there.
+// A history of the blocks that a warp has entered replaces the paper's version numbers of registers. At a barrier of
+// all warps those at the same place, in the same trips of the loops around it, return to the path: their history starts
+// there.
 #pragma once
 
 #include "emulator/core/machine.h"
@@ -18,14 +18,14 @@ namespace ptxrewrite::emulator {
 
 const MachineModel& darsie_machine();
 
-// What all blocks of a launch have in common.
+// The data shared by all blocks of a launch.
 struct SkipLaunch {
   SkipLaunch(const KernelImage& image, std::span<const ir::DarsieMark> marks, const LaunchRequest& request);
 
   SkipSettings settings;
   SkipPlan plan;
   SkipCounters counters;
-  std::vector<uint64_t> fences; // and atomics so far, by %smid
+  std::vector<uint64_t> fences; // fences and atomics so far, by %smid
 };
 
 class SkipMachine final : public BlockMachine {
@@ -33,21 +33,21 @@ public:
   SkipMachine(Block& block, SkipLaunch& launch);
 
   void start_block() override;
-  // As Block::run_warps, but that warps take turns after each instruction.
+  // Like Block::run_warps, except that warps take turns after each instruction.
   BlockState run(Block& block) override;
   void barrier_completed(uint32_t warps) override;
 
 private:
-  // All warps get a turn in a round; the n-th is this one's.
+  // All warps get one turn in a round; returns the warp of turn `turn`.
   void begin_round();
   Warp& warp_of_turn(uint32_t turn);
   bool run_round(uint32_t& spun);
   uint32_t able_warps(uint32_t& spun);
-  // Executes or skips an instruction of the warp, or some (with a random order); it may then wait for others.
+  // Executes or skips an instruction of the warp, or several (with a random order); it may then wait for others.
   void take_turn(Warp& warp);
   bool waits(const Warp& warp) const { return waiting_ >> warp.index & 1; }
-  // Nobody can go on but those who may spin (if `others_run`) or wait: all leave the path, unless the others deserve
-  // more patience. False: nobody waits.
+  // No warp can run except those that may spin (if `others_run`) or wait: all leave the path, unless spinning warps get
+  // more time. Returns false if no warp waits.
   bool give_up_waiting(bool others_run);
   void warp_finished(const Warp& warp);
 
@@ -55,9 +55,9 @@ private:
   struct State {
     bool on_path = false;
     Wait wait = Wait::none;
-    uint64_t history = 0;       // of the blocks entered since the path was made
+    uint64_t history = 0;       // of the blocks entered since the path was formed
     uint64_t whole_history = 0; // since the start
-    Progress progress;          // of the instruction begun last
+    Progress progress;          // of the last instruction begun
     ir::BlockId last_block;
     std::vector<uint32_t> trips; // by ir::LoopId
   };
@@ -77,7 +77,7 @@ private:
   void apply_effects(uint32_t instruction);
   void take_results(const Warp& warp, const RedundantInstruction& what, const SkipEntry& entry);
   void keep_results(const Warp& warp, const RedundantInstruction& what, const SkipEntry& entry);
-  // The first lane and result in which the warp's own differs from what is shared; "" if none does.
+  // The first lane and result in which the warp's value differs from the shared one; "" if none does.
   std::string difference(const Warp& warp, const RedundantInstruction& what, const SkipEntry& entry,
                          unsigned& lane) const;
   void count_skipped_guard(const Warp& warp, const SkipPlace& place);
@@ -107,8 +107,8 @@ private:
   SkipTable table_;
   std::vector<State> states_; // by warp
   uint32_t path_ = 0, waiting_ = 0;
-  unsigned fruitless_turns_ = 0; // of all that run, since somebody was let go
-  Progress resolved_;            // where the last register sync was
+  unsigned fruitless_turns_ = 0; // of all running warps, since a wait last ended
+  Progress resolved_;            // the place of the last register synchronisation
   std::set<uint32_t> probed_;    // in this round
   std::vector<uint32_t> turns_;  // order of the round
   uint64_t random_state_ = 0;

@@ -1,4 +1,4 @@
-// The majority path of DARSIE's machine: who is on it, and who waits for whom (darsie §4.3.3, §4.5).
+// The majority path of DARSIE's machine: its warps, and their waits for each other (darsie §4.3.3, §4.5).
 #include "emulator/machines/darsie/skip_machine.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace ptxrewrite::emulator {
 namespace {
 
 constexpr unsigned patience = 64;
-constexpr uint32_t unknown_trip = 0x80000000; // and the warp's number: the same as no other warp's
+constexpr uint32_t unknown_trip = 0x80000000; // plus the warp's number: differs from all other warps' trips
 
 uint64_t mix(uint64_t state, uint64_t value) {
   state = (state ^ value) * 0x9e3779b97f4a7c15;
@@ -21,13 +21,13 @@ template <class Visit> void for_each_warp(uint32_t warps, Visit&& visit) {
     visit(static_cast<uint32_t>(std::countr_zero(warps)));
 }
 
-// All lanes of the warp go on together.
+// Returns the warp's split if all its lanes are in one, else nullptr.
 const Split* only_split(const Warp& warp) {
   if (warp.splits.size() != 1 || warp.splits[0].mask != full_mask) return nullptr;
   return &warp.splits[0];
 }
 
-// The largest group of warps, the lowest warp's where several are as large; `groups` by what they have in common.
+// The largest group of warps, on a tie the one with the lowest warp; `groups` by a common property.
 template <class Key> uint32_t majority(const std::map<Key, uint32_t>& groups) {
   uint32_t largest = 0;
   for (const auto& [key, group] : groups) {
@@ -84,7 +84,7 @@ void SkipMachine::warp_finished(const Warp& warp) {
   if (waiting_) release_waiting();
 }
 
-// Those who executed an instruction for themselves before another warp led there will not come.
+// Removes warps that executed an instruction for themselves before another warp led there from its followers.
 void SkipMachine::forget_who_passed() {
   table_.for_each([&](SkipEntry& entry) {
     for_each_warp(entry.followers, [&](uint32_t warp) {
@@ -93,8 +93,8 @@ void SkipMachine::forget_who_passed() {
   });
 }
 
-// Would there be registers if all warps of the path came here? Those of versions that this warp has done with, and
-// those that the instruction writes again.
+// Whether enough registers would be free if all warps of the path were here: counts those of versions that this warp no
+// longer uses, and those that the instruction overwrites.
 bool SkipMachine::sync_would_help(uint32_t warp, const SkipPlace& place) const {
   unsigned registers = registers_.free_registers() + registers_.left_behind_by(warp);
   for (uint32_t value : plan_->written(place.number))
@@ -112,7 +112,7 @@ void SkipMachine::release_waiting() {
   }
 }
 
-// Does everybody who has not passed it wait for registers at the earliest place where somebody does?
+// Releases the warps that wait for registers at the earliest place if all other warps of the path have passed it.
 bool SkipMachine::release_registers() {
   const State* earliest = nullptr;
   for_each_warp(waiting_, [&](uint32_t warp) {
@@ -148,13 +148,13 @@ bool SkipMachine::release_registers() {
   return true;
 }
 
-// All warps of the path are at the branch: they execute it, and those who go where most go stay on the path.
+// All warps of the path are at the branch: they execute it, and the majority stays on the path.
 void SkipMachine::release_branch() {
   ++counters_->branch_syncs;
   fruitless_turns_ = 0;
   counters_->branch_waits += static_cast<unsigned>(std::popcount(path_));
   waiting_ = 0;
-  table_.clear(); // everybody has passed everything
+  table_.clear(); // all warps have passed all entries
   std::map<const MicroOp*, uint32_t> groups;
   for_each_warp(path_, [&](uint32_t index) {
     if (block_->failure) return;
@@ -171,14 +171,14 @@ void SkipMachine::release_branch() {
 
 bool SkipMachine::give_up_waiting(bool others_run) {
   if (!waiting_) return false;
-  // A loop that could spin mostly does not.
+  // Loops that could spin mostly do not.
   if (others_run && ++fruitless_turns_ < patience) return true;
   ++counters_->forced_syncs;
   for_each_warp(path_, [&](uint32_t warp) { leave_path(warp); });
   return true;
 }
 
-// Which instance of the place where it stands, among all that may be executed in this block.
+// Identifies the instance of the warp's current place among all executions in this block.
 uint64_t SkipMachine::instance_of(const State& state) const {
   if (plan_->loops().irreducible()) return mix(state.whole_history, state.progress.place);
   uint64_t instance = mix(1, state.progress.place);
@@ -196,7 +196,7 @@ void SkipMachine::barrier_completed(uint32_t warps) {
   make_path(whole);
 }
 
-// Of those who stand at the same instance of the same place.
+// Forms the path from warps at the same instance of the same place.
 void SkipMachine::make_path(uint32_t candidates) {
   table_.clear();
   fruitless_turns_ = 0;
@@ -206,7 +206,7 @@ void SkipMachine::make_path(uint32_t candidates) {
     groups[instance_of(states_[warp])] |= 1u << warp;
     most_blocks = std::max(most_blocks, states_[warp].progress.blocks);
   });
-  // Without synchronisation there is no majority: each history shares with its own.
+  // Without synchronisation there is no majority: warps share results with those of the same history.
   const uint32_t together = has_branch_sync() ? majority(groups) : candidates;
   for_each_warp(path_ & ~together, [&](uint32_t warp) { leave_path(warp); });
   path_ = together;

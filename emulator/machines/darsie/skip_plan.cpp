@@ -8,7 +8,7 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// A computation that another warp may do in this one's place: nothing but its results can tell.
+// Whether another warp may do the computation for this one: it has no effects besides its results.
 bool can_be_shared(const ir::Form& form) {
   const ir::Effects& effects = form.effects;
   return !(effects.writes_memory || effects.atomic || effects.barrier || effects.convergent ||
@@ -16,13 +16,13 @@ bool can_be_shared(const ir::Form& form) {
            effects.side_effect || form.opaque);
 }
 
-// Constants and the parameters of a kernel never change while it runs.
+// Constants and kernel parameters do not change while the kernel runs.
 bool is_load_of_memory(const ir::Form& form) {
   return form.effects.reads_memory && form.space != ir::StateSpace::constant && !ir::is_param(form.space);
 }
 
-// Machine code takes literals, parameters and constants as operands, and has no register for them: what only names such
-// a value, in a register that says nothing else.
+// Literals, parameters and constants are operands in machine code and take no register: instructions that only copy
+// such a value to a register with no other definition.
 bool is_operand_of_others(const ir::Function& function, ir::InstructionId id,
                           const std::vector<uint32_t>& definitions) {
   const ir::Form& form = function.form_of(id);
@@ -48,7 +48,7 @@ bool is_conditional(const ir::Function& function, ir::InstructionId id) {
   return function.instructions[id].guard.valid() || function.form_of(id).opcode == ir::Opcode::brx;
 }
 
-// What the redundant instruction writes; nothing where it cannot be renamed.
+// The results of a redundant instruction; empty if one of them cannot be renamed.
 std::vector<SharedResult> results_of(const DecodedFunction& entry, ir::InstructionId id) {
   const ir::Function& function = *entry.source;
   std::vector<SharedResult> results;
@@ -108,8 +108,8 @@ void SkipPlan::find_redundant(std::span<const ir::DarsieMark> marks, const std::
     }
 }
 
-// Backwards through each block. PTX has as many registers as it likes; a machine's code writes a register again as soon
-// as its value is dead, so a dead value holds none here.
+// Finds the registers that die at each instruction, backwards through each block. PTX has unlimited registers, but
+// machine code reuses a register as soon as its value is dead, so a dead value holds no version here.
 void SkipPlan::find_deaths() {
   const ir::Function& function = *entry_->source;
   std::vector<bool> live(function.values.size());
@@ -134,7 +134,7 @@ void SkipPlan::find_deaths() {
       ir::for_each_use(function, id, [&](ir::ValueId value) {
         const uint32_t index = value.index();
         if (!shared_values_[index]) return;
-        // What it writes, too, is a new value behind it.
+        // A register that is also written has a new value afterwards.
         if (!live[index] && std::ranges::find(written, index) == written.end()) dying.push_back(index);
         live[index] = true;
       });
@@ -155,7 +155,7 @@ void SkipPlan::find_effects(const KernelImage& image) {
         const bool is_memory_fence = form.opcode == ir::Opcode::fence || form.opcode == ir::Opcode::membar;
         const bool is_block_barrier = form.opcode == ir::Opcode::bar || form.opcode == ir::Opcode::barrier;
         if (effects.writes_memory && !effects.atomic && !effects.barrier) found |= effect_stores;
-        // Waiting for asynchronous copies is when they are there.
+        // Asynchronous copies become visible at the instructions that wait for them.
         else if (effects.writes_memory || effects.atomic || form.opaque ||
                  (effects.barrier && !is_memory_fence && !is_block_barrier))
           found |= effect_drops;

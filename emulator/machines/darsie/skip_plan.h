@@ -1,5 +1,5 @@
-// What DARSIE's machine knows of a kernel before it runs: which instructions are redundant in this launch, what they
-// write, where blocks begin and warps may part, and what makes loads leave the skip table.
+// The static information of DARSIE's machine about a kernel: redundant instructions of this launch, their results,
+// starts of blocks, branches at which warps may diverge, and instructions that remove loads from the skip table.
 #pragma once
 
 #include "emulator/core/program.h"
@@ -24,26 +24,26 @@ struct SharedResult {
   uint32_t registers = 0; // vector registers of 32 lanes of 32 bits
 };
 
-// What a micro-operation of the kernel belongs to.
+// The role of a micro-operation of the kernel.
 struct SkipPlace {
   enum class Kind : uint8_t {
     block_start, // `number` is the ir::BlockId
-    region,      // counts what follows, nothing else
-    rest,        // of an instruction that was begun, or the work of a linear table
-    instruction, // the first of one; `number` is the ir::InstructionId
+    region,      // only counts the instructions that follow
+    rest,        // a further one of an instruction, or of a linear table
+    instruction, // the first one of an instruction; `number` is the ir::InstructionId
   };
   Kind kind = Kind::rest;
   bool is_redundant = false;
-  bool may_part_warps = false; // a branch that not all warps need take alike
+  bool may_part_warps = false; // a branch that warps may take differently
   uint32_t number = 0;
-  uint32_t own = 0;  // index of the instruction proper among its micro-operations,
-  uint32_t past = 0; // and behind them
+  uint32_t own = 0;  // index of the main operation among the instruction's micro-operations,
+  uint32_t past = 0; // and the index after the last one
 };
 
-// Without results: an operand of other instructions in machine code, for which there is no register to rename.
+// No results: the value is an operand of other instructions in machine code, so no register is renamed.
 struct RedundantInstruction {
   ir::MarkKind kind = ir::MarkKind::unstructured;
-  bool is_load = false; // of memory that a kernel can write
+  bool is_load = false; // of memory that the kernel can write
   bool may_be_global = false;
   unsigned registers = 0; // of all results
   std::vector<SharedResult> results;
@@ -58,22 +58,22 @@ public:
   const RedundantInstruction& redundant(uint32_t instruction) const {
     return redundant_[redundant_index_[instruction]];
   }
-  // Registers that redundant instructions write: all others are never renamed.
+  // Whether redundant instructions write the register: all others are never renamed.
   bool may_be_renamed(uint32_t value) const { return shared_values_[value]; }
   bool is_live_in(uint32_t block, uint32_t value) const {
     return liveness_->is_live_in(ir::BlockId(block), ir::ValueId(value));
   }
-  // Of those: which the instruction writes, and which nobody reads behind it.
+  // Of those, the registers that the instruction writes, and those that are dead after it.
   std::span<const uint32_t> written(uint32_t instruction) const { return written_[instruction]; }
   std::span<const uint32_t> dying(uint32_t instruction) const { return dying_[instruction]; }
 
-  // By the image-wide number of an instruction: what other warps may find changed behind it.
+  // By the image-wide number of an instruction: its effects on memory that other warps can observe.
   bool stores(uint32_t number) const { return effects_[number] & effect_stores; }     // a plain store
   bool drops_loads(uint32_t number) const { return effects_[number] & effect_drops; } // other changes of memory
-  bool is_fence(uint32_t number) const { return effects_[number] & effect_fence; }    // for all of the SM
+  bool is_fence(uint32_t number) const { return effects_[number] & effect_fence; }    // for the whole SM
 
   const ir::LoopForest& loops() const { return loops_; }
-  // The loop that the block is the header of; invalid: none.
+  // The loop whose header is the block; invalid if there is none.
   ir::LoopId headed_by(uint32_t block) const { return headed_by_[block]; }
 
 private:
@@ -89,7 +89,7 @@ private:
   ir::LoopForest loops_;
   std::vector<bool> shared_values_; // by ir::ValueId
   std::vector<RedundantInstruction> redundant_;
-  std::vector<uint32_t> redundant_index_; // by ir::InstructionId; UINT32_MAX: is not redundant
+  std::vector<uint32_t> redundant_index_; // by ir::InstructionId; UINT32_MAX: not redundant
   std::optional<ir::Liveness> liveness_;  // of shared values
   std::vector<SkipPlace> places_;         // by code index
   std::vector<std::vector<uint32_t>> written_, dying_;

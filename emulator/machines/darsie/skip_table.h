@@ -1,8 +1,8 @@
-// The PC skip table of one block (darsie §4.3.2): which instructions a leader has executed for the warps that come
-// after it.
+// The PC skip table of one block (darsie §4.3.2): the instructions that a leader has executed for later
+// warps.
 //
-// An entry is found by its pc and by the leader's history of branches: the same pc in another trip of a loop is another
-// instance, which hardware tells by the versions of registers.
+// An entry is identified by its pc and the leader's history of branches: the same pc in another trip of a loop is
+// another instance, which hardware distinguishes by the versions of registers.
 #pragma once
 
 #include "emulator/machines/darsie/rename_table.h"
@@ -13,7 +13,7 @@
 
 namespace ptxrewrite::emulator {
 
-// How far a warp has come since all warps of the path were at one place: blocks entered, then place in the block.
+// The progress of a warp since all warps of the path were at one place: blocks entered, then place in the block.
 struct Progress {
   uint64_t blocks = 0;
   uint32_t place = 0;
@@ -24,12 +24,12 @@ struct SkipEntry {
   uint32_t pc = 0;
   uint64_t history = 0;
   Progress progress;
-  uint32_t followers = 0; // warps of the majority path that are to come
+  uint32_t followers = 0; // warps of the majority path that have not passed the entry
   bool is_load = false;
-  bool may_be_global = false; // of a load
+  bool may_be_global = false; // for a load
   bool leader_written_back = false;
-  bool is_stale = false; // IGNORE-STORE: a load before a store
-  uint64_t fences = 0;   // of a load that may be global: fences and atomics of the SM before it
+  bool is_stale = false; // IGNORE-STORE: a load executed before a store
+  uint64_t fences = 0;   // for a load that may be global: fences and atomics of the SM before it
   uint64_t age = 0;
   std::vector<VersionId> versions; // in the order of the instruction's results
   bool in_use = false;
@@ -37,10 +37,10 @@ struct SkipEntry {
   bool is_done() const { return followers == 0; }
 };
 
-// Whom to sacrifice for a ninth pc.
+// The entry to evict for a ninth pc.
 enum class Eviction : uint8_t {
-  done_only, // the oldest entry that nobody is to come for; if there is none, the new pc gets none
-  oldest,    // one that nobody is to come for, else the oldest
+  done_only, // the oldest entry without expected followers; if there is none, the new pc gets no entry
+  oldest,    // an entry without expected followers, else the oldest one
 };
 
 class SkipTable {
@@ -49,9 +49,9 @@ public:
 
   explicit SkipTable(RenameTable& registers) : registers_(&registers) {}
 
-  // Null: nobody leads there. Entries that nobody is to come for are not found.
+  // Returns nullptr if there is no leader. Entries without expected followers are not found.
   SkipEntry* find(uint32_t pc, uint64_t history);
-  // An empty entry, in use from now on; `evicted` counts who made room for it. Null: all are needed.
+  // Returns an empty entry, now in use; `evicted` counts evictions. Returns nullptr if all entries are needed.
   SkipEntry* make(Eviction eviction, uint64_t& evicted);
   void remove(SkipEntry& entry);
   void clear();

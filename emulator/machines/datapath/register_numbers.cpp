@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t nowhere = UINT32_MAX;
 
-// From the first to the last place where the value is defined, used or live.
+// From the first to the last position at which the value is defined, used or live.
 struct Range {
   uint32_t first = nowhere, last = 0;
   void include(uint32_t place) {
@@ -40,14 +40,14 @@ std::vector<Range> ranges_of(const ir::Function& function) {
   return ranges;
 }
 
-// Places that are taken, each until a value's range is over.
+// Occupied numbers, each until the end of a value's range.
 class Places {
 public:
   uint32_t take(uint32_t words, const Range& range) {
     for (uint32_t at = 0;; at += words) {
       if (at + words > busy_until_.size()) busy_until_.resize(at + words);
       const auto begin = busy_until_.begin() + at;
-      // What ends where another one begins is read before that is written.
+      // A value whose range ends where another one begins is read before the other one is written.
       if (!std::all_of(begin, begin + words, [&](uint32_t until) { return until <= range.first; })) continue;
       std::fill(begin, begin + words, std::max(range.last, range.first + 1));
       return at;

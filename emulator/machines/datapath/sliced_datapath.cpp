@@ -14,7 +14,7 @@ constexpr double ready_share = 0.5; // of resident warps
 void SlicedDatapath::pair_up() {
   counters_.paired += 2 * std::min(narrow_[0], narrow_[1]);
   if (all_[0] && all_[1]) {
-    // Each side's share of 16-bit instructions is the chance that it has one ready; both have to.
+    // The share of 16-bit instructions of a side is the probability that it has one ready; a pair needs both.
     const double cycles = static_cast<double>(std::min(all_[0], all_[1]));
     const double share[] = {static_cast<double>(narrow_[0]) / static_cast<double>(all_[0]),
                             static_cast<double>(narrow_[1]) / static_cast<double>(all_[1])};

@@ -1,19 +1,19 @@
-// The sliced datapath of composite-hpca13 §5: registers whose upper halves say nothing are read and written by halves,
-// and two instructions that take only such registers, one of an odd and one of an even warp, are issued together.
+// The sliced datapath of composite-hpca13 §5: registers whose upper halves are a sign or zero extension are accessed by
+// halves, and two instructions with only such registers, one of an odd and one of an even warp, are issued together.
 //
 // The rules (§5.2):
-//  * A register of a warp has two bits: HB, the 16 upper bits of all lanes are the same, all 0 or all 1; and SE, which
-//    of them. The comparison stage finds both when the register is written. A write to part of the lanes keeps HB where
-//    the bits written say the same; else the other lanes' upper halves are filled in from SE: an expansion.
-//  * An instruction is a 16-bit one when all registers that it reads have HB, and its constants fit, too. When its
-//    result needs 32 bits, the pipeline stalls for a cycle.
-//  * Odd warps keep the halves of their registers the other way round, so that two 16-bit instructions, one of an even
-//    and one of an odd warp, find them in different banks, and are issued in the same cycle if both are ready.
-// How many are is a matter of time. Without it there are two bounds: all pairs that there could be (the smaller of both
-// sides' 16-bit instructions), and those that two schedulers find which go round their warps without looking for a
-// partner (a cycle has a pair as often as chance has it). Between them are schedulers that issue a 16-bit instruction
-// where any of their ready warps has one ("if both schedulers have 16-bit precision instructions that are ready",
-// §5.2): half of the resident warps are taken to be ready, a guess.
+//  * A register of a warp has two bits: HB, the 16 upper bits of all lanes are the same, all 0 or all 1; and SE, their
+//    value. The comparison stage sets both on a write. A partial write keeps HB if the written lanes have the same
+//    extension; else the upper halves of the other lanes are filled in from SE: an expansion.
+//  * A 16-bit instruction is one whose source registers all have HB and whose constants fit, too. If its result needs
+//    32 bits, the pipeline stalls for a cycle.
+//  * Odd warps store the two halves of their registers swapped, so that two 16-bit instructions, one of an even and one
+//    of an odd warp, access different banks, and are issued in the same cycle if both are ready.
+// The number of pairs depends on timing, which is not modelled; there are two bounds: all possible pairs (the smaller
+// number of 16-bit instructions of the two sides), and the pairs of two schedulers that go round their warps without
+// looking for a partner (by chance). Between them are schedulers that issue a 16-bit instruction if any of their ready
+// warps has one ("if both schedulers have 16-bit precision instructions that are ready", §5.2): half of the resident
+// warps are assumed to be ready, a guess.
 #pragma once
 
 #include "emulator/machines/datapath/scalar_unit.h"
@@ -27,21 +27,21 @@
 namespace ptxrewrite::emulator {
 
 struct SlicedCounters {
-  uint64_t half_reads = 0, half_writes = 0; // words of whole warps, of which only 16 bits move
-  uint64_t reads = 0, writes = 0;           // all of them
+  uint64_t half_reads = 0, half_writes = 0; // words of whole warps of which only 16 bits are accessed
+  uint64_t reads = 0, writes = 0;           // all accesses
   uint64_t expansions = 0;
   uint64_t narrow = 0;         // 16-bit instructions
-  uint64_t stalls = 0;         // of them: whose result does not fit
+  uint64_t stalls = 0;         // of them, those whose result does not fit
   uint64_t paired = 0;         // instructions issued with another one, if all partners are found
-  double paired_by_chance = 0; // if partners are met by chance
-  double paired_by_search = 0; // if each side looks for one among its ready warps
+  double paired_by_chance = 0; // if pairs occur by chance
+  double paired_by_search = 0; // if each side searches its ready warps for a partner
 };
 
-// What there is to know of a value that a warp writes.
+// The properties of a value that a warp writes.
 struct WrittenValue {
   HardwareRegister destination;
-  bool narrow = false;   // all written lanes' upper bits are the same extension
-  bool negative = false; // which is 1
+  bool narrow = false;   // the upper bits of all written lanes are the same extension
+  bool negative = false; // the extension is 1
 };
 
 class SlicedDatapath {
@@ -49,8 +49,8 @@ public:
   // Predicates have no halves.
   explicit SlicedDatapath(const RegisterSpace& space) : space_(space), bits_(space.size()) {}
 
-  // `capable`: constants fit 16 bits, and it is an instruction of the sliced units; `count` machine instructions. Is it
-  // a 16-bit one? All of it is counted `times`.
+  // `capable`: constants fit 16 bits, and the instruction runs on the sliced units; `count` machine instructions.
+  // Returns whether it is a 16-bit instruction. Counters are scaled by `times`.
   bool issue(uint32_t warp, std::span<const HardwareRegister> sources, bool capable, uint64_t count,
              uint64_t times = 1) {
     bool all = capable;
@@ -67,7 +67,7 @@ public:
     counters_.narrow += count * times;
     return true;
   }
-  // Its results. `is_narrow`: what `issue` said.
+  // Writes the results. `is_narrow`: the return value of `issue`.
   void write(uint32_t warp, std::span<const WrittenValue> values, bool all_lanes, bool is_narrow, uint64_t count,
              uint64_t times = 1) {
     bool fits = true;
@@ -93,7 +93,7 @@ public:
     const auto first = bits_.begin() + static_cast<ptrdiff_t>(warp * space_.per_warp());
     std::fill_n(first, space_.per_warp(), uint8_t(0));
   }
-  // The warps that ran until now do not meet those that run from now on.
+  // Ends a batch: the warps that ran until now are not paired with later ones.
   void pair_up();
 
   const SlicedCounters& counters() const { return counters_; }

@@ -2,8 +2,8 @@
 //
 // The paper's hardware computes the first once per SM and launch, the second in the first block of each SM, the third
 // in the first warp of each block, and adds thread and block parts in linear registers. They are pure arithmetic on
-// values that every warp can know, so here each warp computes them for itself when it starts, uncounted; what the
-// machine would have executed is worked out from the launch.
+// values available in every warp, so here each warp computes them itself when it starts, uncounted; the instructions of
+// the machine are computed from the launch.
 #include "emulator/core/decode.h"
 #include "emulator/core/machine.h"
 #include "emulator/core/resize.h"
@@ -13,7 +13,7 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// r2d2.mov d, a [, b] [, immediate]: the sum, cut to the type.
+// r2d2.mov d, a [, b] [, immediate]: the sum, truncated to the type.
 void decode_mov(Decoder& decoder, ir::InstructionId) {
   const std::span<const ir::Operand> operands = decoder.operands();
   LaneRef sources[2] = {decoder.constant(0, 64), decoder.constant(0, 64)};
@@ -52,7 +52,7 @@ public:
 SectionExecutions block_part_executions(const DecodedFunction& function, ir::InstructionId instruction,
                                         const LaunchFacts& launch) {
   // Rows of the block part with the same operation and the same index register are lanes of one warp instruction, up to
-  // 16 of them (section 4.2): the first of each sixteen stands for them all.
+  // 16 of them (section 4.2): the first of each sixteen counts for all.
   uint64_t same_before = 0;
   auto key = [&](ir::InstructionId id) {
     std::span<const ir::Operand> operands = function.source->operands_of(id);

@@ -14,13 +14,13 @@ namespace {
 using ir::RegisterClass;
 using ir::SectionKind;
 
-// What a walk over a kernel in hardware form finds out about its registers.
+// Facts about the registers of a kernel in hardware form.
 struct RegisterFacts {
-  std::map<ir::ValueId, unsigned> bits; // of those that sections write
-  std::set<ir::ValueId> kept;           // as long as the kernel runs
+  std::map<ir::ValueId, unsigned> bits; // of registers written by sections
+  std::set<ir::ValueId> kept;           // live as long as the kernel runs
 };
 
-// The hardware classes are declared with 64 bits; what is written says how many a register needs.
+// The hardware classes are declared with 64 bits; the written result determines the bits that a register needs.
 unsigned result_bits(const ir::Form& form) {
   const unsigned bits = ir::bit_width(form.type());
   return form.has(ir::Modifier::wide) ? 2 * bits : bits;
@@ -46,7 +46,7 @@ RegisterFacts register_facts(const ir::Function& kernel) {
           if (kind == ir::InstructionKind::real) facts.bits[value] = result_bits(kernel.form_of(id));
           continue;
         }
-        // A block part comes again with every block, and its coefficients with it.
+        // A block part is executed for every block, with its coefficients.
         const bool is_coefficient = kernel.values[value].register_class == RegisterClass::coefficient;
         if (!in_section || (in_block_parts && is_coefficient)) facts.kept.insert(value);
       }

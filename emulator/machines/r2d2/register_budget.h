@@ -1,11 +1,11 @@
-// Are there registers for R2D2's linear registers, or does the original kernel run instead (r2d2-isca23 §4.4, §5.6)?
+// Decides whether R2D2's linear registers fit, or the original kernel runs instead (r2d2-isca23 §4.4, §5.6).
 //
-// Thread-index registers take room once per thread of a block, block-index registers once per block that an SM holds,
-// coefficients once per SM. All of it has to fit into what an SM's register file has left when it holds as many blocks
-// of the rewritten kernel as it would of the original: else fewer blocks would run at the same time.
+// Thread-index registers are stored once per thread of a block, block-index registers once per block that an SM holds,
+// coefficients once per SM. All of them must fit into the registers that remain when the SM holds as many blocks of the
+// rewritten kernel as it would of the original: otherwise fewer blocks would run at the same time.
 //
-// The machine finds a register at `type offset + number x warps of the SM + warp` (Fig. 11), so what one type leaves
-// another can use: nothing is rounded up to units of allocation, but where these decide how many blocks an SM holds.
+// The machine's register index is `type offset + number x warps of the SM + warp` (Fig. 11), so that registers of all
+// types share one pool: no rounding to allocation units, except for the number of blocks that an SM holds.
 #pragma once
 
 #include "ir/core/function.h"
@@ -16,8 +16,8 @@
 
 namespace ptxrewrite::emulator {
 
-// Of one kernel in hardware form, or of none. Registers that only sections read among themselves are general-purpose
-// registers for that while, and so are coefficients of thread parts (§4.2): they do not count.
+// The linear registers of a kernel in hardware form. Registers that only sections read are temporarily general-purpose
+// registers, and so are coefficients of thread parts (§4.2): they do not count.
 struct LinearRegisterUse {
   uint32_t threads = 0, blocks = 0, coefficients = 0;                // registers
   uint32_t thread_units = 0, block_units = 0, coefficient_units = 0; // their sizes, in 32-bit registers
@@ -37,11 +37,11 @@ struct BudgetFacts {
 
 // In 32-bit registers per SM.
 struct RegisterBudget {
-  uint32_t resident_blocks = 0; // of the original; no more than an SM gets of this launch
+  uint32_t resident_blocks = 0; // of the original, limited to the blocks that an SM gets of this launch
   uint64_t needed = 0;
-  uint64_t available = 0; // what the removed registers freed, and what was never used
-  uint64_t freed = 0;     // of that, the removed registers'
-  // As the paper counts: 4 bytes for thread-index registers and coefficients, 8 for block-index registers.
+  uint64_t available = 0; // freed by removed registers, or never used
+  uint64_t freed = 0;     // of `available`, those of removed registers
+  // As in the paper: 4 bytes for thread-index registers and coefficients, 8 for block-index registers.
   uint64_t needed_in_paper = 0;
 
   bool fits() const { return needed <= available; }

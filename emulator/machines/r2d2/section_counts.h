@@ -18,7 +18,7 @@ struct InstructionCount {
   }
 };
 
-// Of a kernel in any other form, all is rest.
+// For a kernel in another form, all instructions are in `rest`.
 struct SectionCounts {
   InstructionCount coefficient, thread, block;
   InstructionCount rest; // the body: the paper's non-linear instructions
@@ -28,10 +28,10 @@ struct SectionCounts {
   SectionCounts& operator+=(const SectionCounts& other);
 };
 
-// How many machine instructions a PTX instruction is; ir/machine has such tables.
+// The number of machine instructions of a PTX instruction; ir/machine has such tables.
 using InstructionWeight = std::function<uint64_t(const ir::Function&, ir::InstructionId)>;
 
-// Executions times weight, 1 where no weight is given.
+// Executions times weight; without `weight` every instruction counts as 1.
 SectionCounts section_counts(const Counters& counters, const InstructionWeight& weight = {});
 
 } // namespace ptxrewrite::emulator

@@ -8,16 +8,16 @@ namespace {
 
 constexpr uint32_t nowhere = UINT32_MAX;
 
-// A value in a strand: from its definition there, or from its first read of the main file.
+// A value in a strand: from its definition, or from its first read of the main file.
 struct Value {
-  uint32_t definition = nowhere; // place in the block
+  uint32_t definition = nowhere; // position in the block
   std::vector<uint32_t> reads;   // in order
-  bool leaves = false;           // somebody reads it behind the strand
-  bool stays_in_main = false;    // a result that comes late, or that leaves something of what the register held
+  bool leaves = false;           // it is read after the strand
+  bool stays_in_main = false;    // a late result, or a partial write of its register
   uint32_t first() const { return definition != nowhere ? definition : reads.front(); }
 };
 
-// One register that is taken from the instruction behind `begin` to `end`.
+// A register is occupied from after instruction `begin` to `end`.
 struct Taken {
   uint32_t begin, end;
 };
@@ -76,7 +76,7 @@ private:
     return std::max(reads > 0 ? value.reads[reads - 1] : 0, value.first() + 1);
   }
 
-  // Energy that is saved if the first `reads` of it find it in the level.
+  // The energy saved if its first `reads` reads are from the level.
   double saved(const Value& value, size_t reads, FileLevel level) const {
     if (value.stays_in_main) return -1;
     const auto at = static_cast<size_t>(level), main = static_cast<size_t>(FileLevel::main);
@@ -97,16 +97,16 @@ private:
     return order;
   }
 
-  // How many of its reads find the value there; nothing is taken for none.
+  // The number of reads from the operand file; nothing is occupied if it is 0.
   size_t reads_in_operand_file(const Value& value) {
     for (size_t reads = value.reads.size();; --reads) {
       if (saved(value, reads, FileLevel::operand) > 0 && operand_.take(value.first(), end_of(value, reads)))
-        return reads == 0 ? SIZE_MAX : reads; // a result that nobody reads is kept from the main file
+        return reads == 0 ? SIZE_MAX : reads; // a result without reads saves a write to the main file
       if (reads == 0) return 0;
     }
   }
 
-  // `reads`: of the value, in the level; 0: it is in the main file alone; SIZE_MAX: nobody reads it.
+  // `reads`: of the value, from the level; 0: it is only in the main file; SIZE_MAX: it has no reads.
   void put(Value& value, size_t reads, FileLevel level) {
     const auto at = static_cast<size_t>(level), main = static_cast<size_t>(FileLevel::main);
     const bool is_there = reads > 0 || (level == FileLevel::last_result && value.reads.empty());
@@ -131,12 +131,12 @@ private:
   Places last_result_, operand_;
 };
 
-// Values of the instructions [begin, end) of a block.
+// The values of the instructions [begin, end) of a block.
 std::vector<Value> values_of(const ir::RegisterProgram& program, const ir::WarpLiveness& liveness, uint32_t block,
                              uint32_t begin, uint32_t end) {
   const std::vector<ir::RegisterInstruction>& instructions = program.blocks[block].instructions;
   std::vector<Value> values;
-  std::map<uint32_t, size_t> of_register; // the value that a register holds
+  std::map<uint32_t, size_t> of_register; // the current value of a register
   for (uint32_t i = begin; i < end; ++i) {
     const ir::RegisterInstruction& instruction = instructions[i];
     for (uint32_t r = 0; r < program.registers; ++r) {

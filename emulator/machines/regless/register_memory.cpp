@@ -82,7 +82,7 @@ uint64_t RegisterMemory::group_of(uint32_t warp, uint32_t number) const {
   return in_shard / compressed_per_line * staging_shards + warp % staging_shards;
 }
 
-// A request to L1: true if the line had to come from, or something had to go to, what lies below.
+// A request to L1: returns true if a line was fetched from, or written back to, the level below.
 bool RegisterMemory::request(uint64_t line, bool writes) {
   ++(writes ? counters_->l1_stores : counters_->l1_loads);
   const RegisterL1::Result result = l1_.access(line, writes);
@@ -92,7 +92,7 @@ bool RegisterMemory::request(uint64_t line, bool writes) {
   return fetched_below;
 }
 
-// Brings a line of compressed registers into the compressor. True if it was there.
+// Brings a line of compressed registers into the compressor. Returns true if it was there.
 bool RegisterMemory::open_internal_line(uint32_t shard, uint64_t group, bool writes, bool& from_memory) {
   std::vector<InternalLine>& lines = internal_[shard];
   const uint64_t behind = cells_.size();
@@ -127,7 +127,7 @@ RegisterMemory::Fetched RegisterMemory::fetch(uint32_t warp, uint32_t number) {
 }
 
 void RegisterMemory::store(uint32_t warp, uint32_t number, const RegisterContent& content) {
-  drop(warp, number); // an older copy may lie in another form
+  drop(warp, number); // an older copy may have another form
   Cell& to = cell(warp, number);
   to.present = true;
   to.content = content;
@@ -137,7 +137,7 @@ void RegisterMemory::store(uint32_t warp, uint32_t number, const RegisterContent
     request(line_of(warp, number), true);
     return;
   }
-  to.content.words = {}; // lives in its compressed form alone
+  to.content.words = {}; // stored in compressed form only
   ++counters_->compressed;
   bool from_memory = false;
   const uint64_t group = group_of(warp, number);

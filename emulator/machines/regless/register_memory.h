@@ -1,6 +1,6 @@
-// Where registers are that the operand staging unit has no room for (RegLess §5.2.3, §5.3): a compressor with a few
-// lines of its own in each shard, behind it the L1 cache, behind that memory, each register of each warp a line of 128
-// bytes. Data accesses bypass the L1 cache; register lines are written back, and never fetched to be written.
+// The storage for registers that do not fit into the operand staging unit (RegLess §5.2.3, §5.3): a compressor with a
+// few lines in each shard, then the L1 cache, then memory, with one line of 128 bytes for each register of each warp.
+// Data accesses bypass the L1 cache; register lines are written back, and never fetched for a write.
 #pragma once
 
 #include "emulator/machines/regless/staging_counters.h"
@@ -14,7 +14,7 @@ namespace ptxrewrite::emulator {
 
 using RegisterLanes = std::array<uint32_t, 32>;
 
-// A register of a warp, as far as it has been written: of lanes outside of `lanes` nothing is known.
+// The written part of a warp's register: lanes outside of `lanes` are undefined.
 struct RegisterContent {
   alignas(64) RegisterLanes words{};
   uint32_t lanes = 0;
@@ -27,15 +27,15 @@ struct CompressedRegister {
   std::array<uint32_t, 2> bases{}; // of each half of the warp
   RegisterLanes expanded() const;
 };
-// `none` if no pattern matches. Of several, the first in the order above.
+// The first matching pattern in the order above, or `none`.
 CompressedRegister compressed(const RegisterLanes& words);
 
-// Least recently used of six, 48 KB of lines of 128 bytes.
+// The L1 cache: LRU in six ways, 48 KB of 128-byte lines.
 class RegisterL1 {
 public:
   struct Result {
     bool hit = false;
-    bool gave_up_dirty = false; // a line that went to memory for this one
+    bool gave_up_dirty = false; // a line was written to memory to make room
   };
   RegisterL1() : lines_(sets * ways) {}
   Result access(uint64_t line, bool writes);
@@ -53,12 +53,12 @@ private:
   uint64_t now_ = 0;
 };
 
-// Of an SM. `warp` is a number below the SM's warps, shard the one that holds it.
+// The memory of one SM. `warp` is its number on the SM, shard the shard that holds it.
 class RegisterMemory {
 public:
   RegisterMemory(uint32_t warps, uint32_t registers, const StagingSettings& settings, StagingCounters& counters);
 
-  // What the fetch cost, to be had behind it: where it was found, requests to L1.
+  // The source of a fetched register, which determines the latency, and its content.
   struct Fetched {
     PreloadSource source = PreloadSource::l1;
     RegisterContent content;
@@ -75,7 +75,7 @@ private:
   static constexpr uint32_t compressed_per_line = 15;
   struct Cell {
     bool present = false;
-    CompressedRegister compressed; // else `content` holds it
+    CompressedRegister compressed; // if compressed; otherwise in `content`
     RegisterContent content;
   };
   struct InternalLine {
@@ -86,7 +86,7 @@ private:
   Cell& cell(uint32_t warp, uint32_t number) { return cells_[size_t(number) * warps_ + warp]; }
   const Cell& cell(uint32_t warp, uint32_t number) const { return cells_[size_t(number) * warps_ + warp]; }
   uint64_t line_of(uint32_t warp, uint32_t number) const { return uint64_t(number) * warps_ + warp; }
-  // Registers of one shard's warps share lines. Compressed lines lie behind all others.
+  // Registers of one shard's warps share lines. Compressed lines follow all others.
   uint64_t group_of(uint32_t warp, uint32_t number) const;
   bool request(uint64_t line, bool writes);
   bool open_internal_line(uint32_t shard, uint64_t group, bool writes, bool& from_memory);

@@ -1,4 +1,4 @@
-// RegLess's machine as the emulator knows it: one SM of it, and which blocks that holds.
+// RegLess's machine as a MachineModel of the emulator: one SM, and the blocks that it holds.
 #include "emulator/core/machine.h"
 #include "emulator/machines/regless/staging_machine.h"
 
@@ -7,14 +7,14 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-using PlanPointer = std::shared_ptr<const StagingPlan>; // in KernelImage::machines, once a launch has asked for it
+using PlanPointer = std::shared_ptr<const StagingPlan>; // in KernelImage::machines, from the first launch that needs it
 
 class StagingRun final : public MachineRun {
 public:
   StagingRun(PlanPointer plan, const StagingSettings& settings) : plan_(std::move(plan)), settings_(settings) {}
 
   bool runs_side_by_side() const override { return true; }
-  // Blocks that share one SM.
+  // Runs the blocks that share one SM.
   void run(BlockSource& blocks) override {
     const LaunchState& launch = blocks.launch();
     StagingMachine machine(*plan_, settings_, counters_);
@@ -28,7 +28,7 @@ public:
         std::unique_ptr<Block> block;
         if (spare.empty()) {
           block = blocks.make_block(resident.empty());
-          if (!block) break; // fewer at a time; or none, and the launch is over
+          if (!block) break; // fewer blocks at a time; or none, and the launch ends
         } else {
           block = std::move(spare.back());
           spare.pop_back();
@@ -68,7 +68,7 @@ public:
     return request.machines.find<StagingSettings>() != nullptr;
   }
 
-  // Error: an annotation that is no good; fewer entries than a region needs.
+  // Returns an error if an annotation is invalid, or if a region needs more entries than there are.
   Result<std::unique_ptr<MachineRun>> begin(KernelImage& image, const LaunchRequest& request) const override {
     if (!image.machines.find<PlanPointer>()) {
       Result<std::unique_ptr<StagingPlan>> made = StagingPlan::make(image);

@@ -1,4 +1,4 @@
-// One machine instruction: its operands come out of staged registers, its results go there.
+// Executes one machine instruction: reads its operands from staged registers and writes its results to them.
 #include "emulator/core/decode.h"
 #include "emulator/machines/regless/staging_machine.h"
 
@@ -13,7 +13,7 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// Cycles until an instruction that reads the result can issue; data bypasses the L1 cache (Table 1).
+// Cycles until a dependent instruction can issue; data bypasses the L1 cache (Table 1).
 uint64_t cycles_of(StagedLatency latency) {
   switch (latency) {
   case StagedLatency::special:
@@ -59,8 +59,8 @@ bool StagingMachine::fail(Context& context, std::string_view message, unsigned l
 
 const MicroOp* StagingMachine::step(Context& context, const MicroOp& op) {
   Warp& warp = *context.warp;
-  // Lanes that have left a loop wait where they meet the others again: annotations rest on it. So a loop that may wait
-  // for somebody (Warp::yield) lets other warps go first, and other lanes only when nothing else has helped.
+  // Lanes that have left a loop wait at the reconvergence point: annotations depend on it. So a loop that may wait for
+  // other warps (Warp::yield) lets those run first, and other lanes of its warp only if that does not help.
   constexpr uint32_t patience = 15, most_turns = 4096;
   if (warp.patience >= patience && context.turns < most_turns) {
     warp.patience = 0;
@@ -110,8 +110,8 @@ bool StagingMachine::execute(uint32_t slot) {
     for (const Split& split : warp.splits)
       if (split.state == SplitState::at_warp_sync && split.next >= first && split.next < past && split.mask == active)
         return fail(context, "lanes that part meet inside of a region, which is not emulated");
-    // A call's results are written when it returns. Lanes that call different functions through
-    // a register run one function after the other and reconverge at the next region's entry: step until the warp is
+    // A call's results are written when it returns. Lanes that call different functions through a register
+    // run one function after the other and reconverge at the next region's entry: step until the warp is
     // there.
     if (warp.activation && warp.activation != &warp.root)
       while (next && (warp.activation != &warp.root || is_here(next) || is_region_entry(*next)))
@@ -123,7 +123,7 @@ bool StagingMachine::execute(uint32_t slot) {
   return complete(slot, next);
 }
 
-// No machine instruction: from what is kept apart to what is kept apart.
+// Not a machine instruction: reads and writes values that are stored outside of the unit.
 const MicroOp* StagingMachine::execute_free(Context& context, uint32_t slot, const StagedInstruction& row,
                                             const MicroOp* op) {
   if (!prepare(context, slot, row)) return nullptr;
@@ -139,7 +139,7 @@ const MicroOp* StagingMachine::execute_free(Context& context, uint32_t slot, con
   return past;
 }
 
-// A barrier that gives a result: until it comes, the warp holds the entries for it and no others.
+// A barrier with a result: while it waits, the warp holds only the entries of the result.
 bool StagingMachine::wait_inside(uint32_t slot, const StagedInstruction& row, uint32_t mask) {
   Context& context = contexts_[slot];
   context.unfinished = true;
@@ -157,7 +157,7 @@ bool StagingMachine::wait_inside(uint32_t slot, const StagedInstruction& row, ui
   return over_.empty();
 }
 
-// The instruction is done, `next` is what follows.
+// Completes the instruction; `next` is the following micro-operation.
 bool StagingMachine::complete(uint32_t slot, const MicroOp* next) {
   Context& context = contexts_[slot];
   const StagedInstruction& row = plan_->instruction(context.instruction);
@@ -182,7 +182,7 @@ bool StagingMachine::complete(uint32_t slot, const MicroOp* next) {
   return leave_region(slot);
 }
 
-// Operands into their lanes.
+// Copies operands to their lanes.
 bool StagingMachine::prepare(Context& context, uint32_t slot, const StagedInstruction& row) {
   Warp& warp = *context.warp;
   std::byte* frame = warp.root.registers;
@@ -249,7 +249,7 @@ bool StagingMachine::fetch(Context& context, uint32_t slot, const StagedValue& v
   case 32:
     spread<uint32_t>(words[0], lanes);
     break;
-  default: // lanes of several words, the lowest one first
+  default: // lanes of several words, the lowest word first
     for (unsigned lane = 0; lane < warp_size; ++lane)
       for (size_t i = 0; i < value.registers.size(); ++i)
         reinterpret_cast<uint32_t*>(lanes)[lane * value.registers.size() + i] = words[i][lane];

@@ -1,4 +1,4 @@
-// Warps and regions, see staging_machine.h; what an instruction does with registers is in staging_execute.cpp.
+// Warps and regions, see staging_machine.h; the register accesses of instructions are in staging_execute.cpp.
 #include "emulator/machines/regless/staging_machine.h"
 
 #include "emulator/core/decode.h"
@@ -12,11 +12,11 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// Cycles of preloads: the tags of a bank look up one a cycle (RegLess §5.2); the compressor's bit vector takes one, its
-// tags and its expansion two more for what is compressed (§5.3).
+// Cycles of preloads: the tags of a bank allow one look-up per cycle (RegLess §5.2); the compressor's bit vector takes
+// one cycle, its tags and expansion two more for compressed registers (§5.3).
 constexpr uint64_t bit_vector_cycles = 1, expansion_cycles = 2, l1_cycles = 28, memory_cycles = 200;
 constexpr uint64_t window_cycles = 100;
-// What is on an SM besides registers' home: Table 1, GTX 980.
+// The other limits of an SM: Table 1, GTX 980.
 constexpr uint32_t most_blocks = 32, register_file = 2048, shared_memory = 96 << 10;
 
 uint16_t first_of(const ir::RegisterSet& set) {
@@ -44,7 +44,7 @@ StagingMachine::StagingMachine(const StagingPlan& plan, const StagingSettings& s
 }
 
 uint32_t StagingMachine::resident_blocks(const StagingPlan& plan, uint32_t warps, uint64_t shared_bytes) {
-  const uint32_t registers = std::max(8u, (plan.registers() + 7) / 8 * 8); // of the register file that is replaced
+  const uint32_t registers = std::max(8u, (plan.registers() + 7) / 8 * 8); // in the register file that is replaced
   const uint32_t by_registers = register_file / registers;
   const auto by_memory = static_cast<uint32_t>(shared_memory / std::max<uint64_t>(shared_bytes, 1));
   return std::max(1u, std::min({staging_warps / warps, most_blocks, by_registers / warps, by_memory}));
@@ -143,7 +143,7 @@ StagingMachine::Traffic StagingMachine::traffic() const {
   return {counters_->l1_requests(), counters_->compressed};
 }
 
-// What was asked of the L1 cache and of the shard's compressor since then takes a cycle each (Table 1).
+// Each request to the L1 cache and to the shard's compressor since `before` takes a cycle (Table 1).
 void StagingMachine::pass(uint32_t slot, const Traffic& before) {
   uint64_t& compressor_free = compressor_free_[slot % staging_shards];
   l1_free_ = std::max(l1_free_, now_) + (counters_->l1_requests() - before.l1);
@@ -185,7 +185,7 @@ bool StagingMachine::activate(uint32_t slot) {
     if (source != PreloadSource::staged && has_compressor_) there += bit_vector_cycles;
     if (is_compressed && source != PreloadSource::staged) {
       uint64_t& free = compressor_free_[slot % staging_shards];
-      free = std::max(free, now_) + 1; // one access a cycle
+      free = std::max(free, now_) + 1; // one access per cycle
       there = std::max(there, free) + expansion_cycles;
     }
     done = std::max(done, there);
@@ -207,7 +207,7 @@ bool StagingMachine::activate(uint32_t slot) {
   return true;
 }
 
-// Greedy, then oldest.
+// Issues greedy-then-oldest.
 bool StagingMachine::issue(uint32_t shard) {
   bool any = false;
   while (issue_free_[shard] <= now_ && over_.empty()) {
@@ -232,7 +232,7 @@ bool StagingMachine::issue(uint32_t shard) {
   return any;
 }
 
-// The last instruction of the region has issued: its entries go, but for those that results are still written to.
+// After the region's last instruction has issued: releases its entries except those with pending results.
 bool StagingMachine::leave_region(uint32_t slot) {
   Context& context = contexts_[slot];
   context.in_region = false;
@@ -268,7 +268,7 @@ void StagingMachine::finish_region(uint32_t slot) {
   go_on(slot);
 }
 
-// To the warp's next machine instruction.
+// Advances the warp to its next machine instruction.
 void StagingMachine::go_on(uint32_t slot) {
   Context& context = contexts_[slot];
   Warp& warp = *context.warp;
@@ -306,7 +306,7 @@ void StagingMachine::go_on(uint32_t slot) {
       op = step(context, *op);
       continue;
     }
-    if (warp.activation != &warp.root) { // device functions are executed as they are
+    if (warp.activation != &warp.root) { // device functions are executed unchanged
       op = step(context, *op);
       continue;
     }
@@ -335,7 +335,7 @@ void StagingMachine::go_on(uint32_t slot) {
   }
 }
 
-// When there are entries for what the instruction writes: some may still wait for results that nobody reads any more.
+// The cycle in which entries for the instruction's results are free: some may wait for results without readers.
 uint64_t StagingMachine::entries_free(uint32_t slot, const StagedInstruction& row) {
   Context& context = contexts_[slot];
   uint64_t free = now_;
@@ -356,7 +356,7 @@ uint64_t StagingMachine::entries_free(uint32_t slot, const StagedInstruction& ro
   return free;
 }
 
-// Registers whose last results have come give their entries back.
+// Releases the entries of registers whose last results have arrived.
 void StagingMachine::collect(uint32_t slot) {
   Context& context = contexts_[slot];
   std::erase_if(context.leaving, [&](uint16_t number) {
@@ -367,8 +367,8 @@ void StagingMachine::collect(uint32_t slot) {
   });
 }
 
-// Lanes that only wait for others to end together with them end at once, as on machines whose branches to an end are
-// ends themselves.
+// Lanes that only wait to end together with other lanes end at once, as on machines where a branch to an exit is itself
+// an exit.
 void StagingMachine::end_waiting(Warp& warp) {
   for (const Meeting& place : warp.meetings) {
     if (!place.in_use || place.arrived == 0 || place.callee || place.activation != &warp.root) continue;
@@ -383,8 +383,8 @@ void StagingMachine::end_waiting(Warp& warp) {
   }
 }
 
-// Lanes that are to meet others in the region let those go first that are somewhere else: they may come there, or end.
-// Those of one branch that stand in front of it go on together.
+// Lanes that are to meet others in the region let lanes elsewhere run first: those may come to the region, or end.
+// Lanes of one branch that are before the region continue together.
 bool StagingMachine::stand_back(Context& context, const StagedRegion& region) {
   Warp& warp = *context.warp;
   if (!region.gathers_lanes || (warp.live & ~warp.active) == 0) return false;
@@ -403,7 +403,7 @@ bool StagingMachine::stand_back(Context& context, const StagedRegion& region) {
   return true;
 }
 
-// The next instruction is known: it belongs to the region that runs, or begins one.
+// Enters the next instruction, which belongs to the current region or starts another one.
 void StagingMachine::enter(uint32_t slot) {
   Context& context = contexts_[slot];
   const StagedInstruction& row = plan_->instruction(context.instruction);
@@ -427,12 +427,12 @@ void StagingMachine::enter(uint32_t slot) {
   context.state = State::inactive;
   std::deque<uint32_t>& stack = stacks_[slot % staging_shards];
   if (std::exchange(context.spins, false))
-    stack.push_front(slot); // others first
+    stack.push_front(slot); // spinning: other warps first
   else
     stack.push_back(slot);
 }
 
-// Warps that waited may go on.
+// Resumes warps that waited.
 void StagingMachine::block_changed(Block& block) {
   for (uint32_t slot = 0; slot < contexts_.size(); ++slot) {
     Context& context = contexts_[slot];

@@ -1,13 +1,13 @@
-// RegLess's machine: an SM whose warps have no registers but what its operand staging units hold (RegLess §5). Runs the
+// RegLess's machine: an SM whose warps have only the registers in its operand staging units (RegLess §5). Runs the
 // blocks that are resident on one SM, cycle by cycle, machine instruction by machine instruction.
 //
-// Strict in all it does: an instruction that reads what is not staged, was released before or has lost lanes, an
-// annotation that releases what is not staged, a copy that is left behind: each is a fault of the kernel that names
-// region, instruction and register.
+// The machine is strict: an instruction that reads a register that is not staged, was released before or has lost
+// lanes, an annotation that releases a register that is not staged, or a copy that is left over is a fault of the
+// kernel, reported with region, instruction and register.
 //
-// Time is simple: each scheduler issues one machine instruction per cycle, in the order of each warp and as soon as its
-// operands are there; results take as long as their kind says, nothing else is waited for. It says which warps run side
-// by side and compete for entries, not how fast a GPU is.
+// Timing is simple: each scheduler issues one machine instruction per cycle, in the order of each warp and as soon as
+// its operands are available; results have fixed latencies, and there are no other waits. It determines the warps that
+// run side by side and compete for entries, not the speed of a GPU.
 #pragma once
 
 #include "emulator/core/block.h"
@@ -25,12 +25,12 @@ class StagingMachine {
 public:
   StagingMachine(const StagingPlan& plan, const StagingSettings& settings, StagingCounters& counters);
 
-  // Blocks with so many warps that are resident together.
+  // The number of resident blocks with this many warps.
   static uint32_t resident_blocks(const StagingPlan& plan, uint32_t warps, uint64_t shared_bytes);
 
-  // A block that was just started. Its warps must find room.
+  // Adds a block that was just started. There must be room for its warps.
   void add(Block& block);
-  // Until a block is finished or has failed; nullptr: there is none.
+  // Runs until a block has finished or failed; returns it, or nullptr if there is none.
   Block* run();
 
 private:
@@ -46,28 +46,28 @@ private:
     State state = State::absent;
     Block* block = nullptr;
     Warp* warp = nullptr;
-    const MicroOp* op = nullptr; // of `instruction`, which is next
+    const MicroOp* op = nullptr; // of `instruction`, the next one
     uint32_t instruction = 0;
-    uint32_t region = UINT32_MAX; // that it runs, or else the last one it ran
-    uint32_t expected = 0;        // instruction's place in it
+    uint32_t region = UINT32_MAX; // the current region, or else the last one
+    uint32_t expected = 0;        // position of the next instruction in it
     bool in_region = false;
     uint64_t wake = 0;  // preloading, draining
-    uint64_t ready = 0; // active: when the instruction's operands are there
+    uint64_t ready = 0; // active: the cycle in which the instruction's operands are available
     uint64_t started = 0;
     uint64_t age = 0;
     bool spins = false;
-    uint32_t turns = 0;                // of loops that may wait for somebody
-    bool unfinished = false;           // waits inside of `instruction`, whose results come when the wait is over
-    uint32_t mask = 0;                 // of its lanes
-    size_t stood_back = 0;             // times in a row, for other lanes of the warp
+    uint32_t turns = 0;                // of loops that may wait for other warps
+    bool unfinished = false;           // waits inside of `instruction`, which writes its results at the end of the wait
+    uint32_t mask = 0;                 // lanes of the unfinished instruction
+    size_t stood_back = 0;             // consecutive times, for other lanes of the warp
     std::vector<uint64_t> value_ready; // by index of the plan's values
     std::vector<std::byte> home;
-    std::vector<uint16_t> leaving; // registers whose last results are waited for
+    std::vector<uint16_t> leaving; // registers whose last results are pending
     std::array<uint64_t, 256> register_ready;
     BankCounts held{}, promised{};
   };
 
-  // Requests so far.
+  // Request counts so far.
   struct Traffic {
     uint64_t l1 = 0, compressed = 0;
   };
@@ -109,13 +109,13 @@ private:
   StagingCounters* counters_;
   StagingUnit unit_;
   bool has_compressor_;
-  std::vector<Context> contexts_;                           // by the SM's warps
-  std::array<std::deque<uint32_t>, staging_shards> stacks_; // the last one goes first
-  std::array<uint32_t, staging_shards> last_issued_{};      // goes on as long as it can
+  std::vector<Context> contexts_;                           // by the SM's warp slots
+  std::array<std::deque<uint32_t>, staging_shards> stacks_; // warp stacks; the last element is the top
+  std::array<uint32_t, staging_shards> last_issued_{};      // has priority as long as it can issue
   std::array<uint64_t, staging_shards> issue_free_{};       // cycle
   std::array<uint64_t, staging_shards> compressor_free_{};  //
   std::vector<std::pair<Block*, bool>> over_;               // blocks, and whether they failed
-  std::vector<std::vector<std::byte>> slots_;               // of StagedStep::save
+  std::vector<std::vector<std::byte>> slots_;               // for StagedStep::save
   std::vector<uint64_t> window_of_;                         // by warp and register
   uint64_t now_ = 0, l1_free_ = 0, ages_ = 0, window_ = 1;
 };

@@ -146,10 +146,10 @@ private:
 
   ValueId text_value(ValueId value) const { return ValueId(copy_.values[value].number); }
   bool is_predicate(ValueId value) const { return copy_.values[value].type == ir::ScalarType::pred; }
-  // Does an entry of the unit hold it?
+  // Whether the value is held by an entry of the unit.
   bool in_unit(ValueId value) const { return machine_->in_register(value) && !is_predicate(value); }
 
-  // A value that is in no register and can be made anywhere: readers execute its instruction.
+  // Whether the value is in no register and can be recomputed anywhere: readers execute its instruction.
   bool is_remade(ValueId value) const {
     int8_t& known = remade_[value.index()];
     if (known == unknown) known = can_be_remade(value) ? 1 : 0;
@@ -163,7 +163,7 @@ private:
     return machine_->lowering().absorbed(id) || (is_pure(id) && is_renaming(value)) || is_constant(value);
   }
 
-  // Nothing but parameters, literals and the like goes into it.
+  // Whether the value depends only on parameters, literals and the like.
   bool is_constant(ValueId value) const {
     int8_t& known = constant_[value.index()];
     if (known != unknown) return known == 1;
@@ -178,7 +178,7 @@ private:
     return constant;
   }
 
-  // Gives the same at any place of the kernel.
+  // Whether the instruction gives the same result at any place of the kernel.
   bool is_pure(InstructionId id) const {
     const ir::Form& form = copy_.form_of(id);
     const ir::Effects& effects = form.effects;
@@ -188,12 +188,12 @@ private:
              (effects.reads_memory && !reads_constants));
   }
 
-  // In no register, and operands of its instruction stand for it.
+  // Whether the value is in no register, and operands of its instruction replace it.
   bool is_renaming(ValueId value) const {
     return !machine_->in_register(value) && !machine_->stands_for(value).empty();
   }
 
-  // Which registers of the text the machine keeps, and where.
+  // Assigns storage to the registers of the text that the machine keeps.
   Status place_values() {
     for (ValueId value : copy_.values.ids()) {
       const ValueId origin = text_value(value);
@@ -249,7 +249,7 @@ private:
     uint32_t region = UINT32_MAX;
     for (ir::BlockId block : source_.layout) {
       if (!copy_.blocks[block].in_layout) continue;
-      region = UINT32_MAX; // never crosses a block
+      region = UINT32_MAX; // regions do not cross blocks
       for (InstructionId id : source_.instructions_in(block)) {
         if (next_region < text_.regions.size() && text_.regions[next_region].first == id) {
           region = static_cast<uint32_t>(plan_.regions_.size());
@@ -303,7 +303,7 @@ private:
     return {};
   }
 
-  // What an assembler knows, although it is computed under a guard: nobody can make it again, the old value being gone.
+  // A value known to the assembler but computed under a guard: readers cannot recompute it, as the old value is lost.
   void list_free(InstructionId id, StagedInstruction& row) {
     StagedInstruction free = row;
     free.is_free = list_operands(id, free).ok() && free.read.none() && free.written.none() && !free.writes.empty();
@@ -333,10 +333,10 @@ private:
     return {};
   }
 
-  // In a file of its own: nobody remakes it. (What nobody reads is in no file at all, and must not get into the unit.)
+  // Whether the value is stored in a separate file and not recomputed. (Values without reads are in no file.)
   bool is_kept(ValueId value) const { return !text_.registers.contains(text_value(value)); }
 
-  // What the instruction reads, old values left out: what it does not write stays where it is kept.
+  // The operands of the instruction without old values: lanes that it does not write keep their stored values.
   std::vector<ValueId> operands_of(InstructionId id) const {
     std::vector<ValueId> operands;
     auto add = [&](ValueId value) {
@@ -356,7 +356,7 @@ private:
     return found != current_.end() && found->second == value;
   }
 
-  // All of them in their lanes at the same time. Making one may take another's lanes, where a name is used again.
+  // Brings all values to their lanes at once. Recomputing one may overwrite another's lanes if a name is reused.
   void ensure_all(const std::vector<ValueId>& values, int depth) {
     if (depth > 64) {
       failed_ = "operands that stand for others in turn";
@@ -410,7 +410,7 @@ private:
       return add_constant(value, rest, depth);
     else if (rest)
       for (ValueId literal : operands_of(id))
-        if (literal != rest && is_constant(literal)) execute(definition_[literal.index()], depth); // in the word
+        if (literal != rest && is_constant(literal)) execute(definition_[literal.index()], depth); // an immediate
     execute(id, depth);
   }
 
@@ -431,7 +431,7 @@ private:
     return found;
   }
 
-  // The same sum as another one, apart from constants: what the machine reads is the other one.
+  // The value is the sum of another one and a constant: the machine reads the other one.
   void add_constant(ValueId value, ValueId rest, int depth) {
     int64_t own = 0, other = 0;
     if (!add_constants_of(value, own) || !add_constants_of(rest, other)) {
@@ -452,7 +452,7 @@ private:
     current_[text_value(value)] = value;
   }
 
-  // What the sums that a sum adds up add themselves.
+  // Adds the constants of the sums that are operands of a sum.
   bool add_constants_of(ValueId sum, int64_t& constant) const {
     const InstructionId definition = definition_[sum.index()];
     if (!definition) return false;
@@ -482,7 +482,7 @@ private:
     return true;
   }
 
-  // What a move of a literal or an address writes to all lanes.
+  // The literal or address that a move writes to all lanes.
   std::optional<int64_t> literal_of(ValueId value) const {
     const InstructionId id = definition_[value.index()];
     if (!id || !is_constant(value) || !copy_.is_opcode(id, ir::Opcode::mov)) return std::nullopt;
@@ -498,7 +498,7 @@ private:
     return wide + narrow;
   }
 
-  // What lanes need when: the strictness of the machine rests on it where a copy or an entry is of no use any more.
+  // Finds the registers that lanes need at each place, for the machine's checks of useless copies and entries.
   void find_needs() {
     ir::Allocation allocation;
     allocation.registers = plan_.registers_;
@@ -545,11 +545,11 @@ private:
   std::optional<ir::MachineValues> machine_;
   std::vector<InstructionId> definition_; // by ValueId of the copy
   static constexpr int8_t unknown = -1;
-  mutable std::vector<int8_t> remade_, constant_;      // the same
+  mutable std::vector<int8_t> remade_, constant_;      // by ValueId of the copy
   std::map<ValueId, uint32_t> value_of_;               // of the text: index into plan_.values_
   std::vector<std::pair<uint32_t, uint32_t>> code_of_; // by InstructionId
   std::vector<StagedStep>* steps_ = nullptr;           // of the instruction being listed
-  std::map<ValueId, ValueId> current_;                 // by register of the text: whose value is in its lanes
+  std::map<ValueId, ValueId> current_;                 // by register of the text: the value in its lanes
   uint32_t slots_used_ = 0;
   std::string failed_;
 };

@@ -1,10 +1,10 @@
-// What RegLess's machine executes of an annotated kernel: its machine instructions, the regions that they stand in, and
-// how what they read comes out of staged registers.
+// The execution plan of RegLess's machine for an annotated kernel: its machine instructions, their regions, and the way
+// of their operands from staged registers to lanes.
 //
-// Which PTX instructions are machine instructions follows from the text alone: the annotations say for which machine
-// and which registers of the text are machine registers. The others are no registers of the unit: an instruction that
-// its readers do the work of is executed in front of each reader, from what is staged there. So a value gets from one
-// machine instruction to another through the unit, or (predicates, uniform registers) through a file of its own.
+// The machine instructions follow from the text alone: the annotations name the machine and the registers of the text
+// that are machine registers. The other registers are not in the unit: an instruction that is absorbed by its readers
+// is executed before each reader, from staged values. So values pass from one machine instruction to another through
+// the unit, or (predicates, uniform registers) through a separate file.
 #pragma once
 
 #include "emulator/core/program.h"
@@ -16,25 +16,25 @@
 
 namespace ptxrewrite::emulator {
 
-// A register of the text that the machine keeps somewhere.
+// A register of the text that is stored by the machine.
 struct StagedValue {
-  LaneRef lanes;                   // where instructions find it while they execute
+  LaneRef lanes;                   // location of the value while instructions execute
   uint32_t bits = 0;               // 1: a predicate
-  std::vector<uint16_t> registers; // of the machine; empty: in a file of its own,
+  std::vector<uint16_t> registers; // of the machine; empty: stored in a separate file,
   uint32_t home = 0;               // at this offset
 };
 
-// What is done in front of an instruction so that it finds its operands.
+// A step that prepares the operands of an instruction.
 struct StagedStep {
   enum class Kind : uint8_t {
-    fetch,   // value `value` from where it is kept to its lanes
-    execute, // micro-operations [first, past) of an instruction that readers do the work of
+    fetch,   // copy value `value` from its storage to its lanes
+    execute, // execute micro-operations [first, past) of an instruction absorbed by its readers
     add,     // lanes of `value` = lanes of `source` + `constant`
-    save,    // lanes of `value` aside, `slot`
-    restore, // and back
-    zero,    // lanes of `value`, which nothing has been written to
+    save,    // save lanes of `value` in `slot`
+    restore, // restore lanes of `value` from `slot`
+    zero,    // clear lanes of `value`, which has no writes
   } kind = Kind::fetch;
-  uint32_t value = 0;  // index into StagingPlan::values, or of lanes: ir::ValueId of the text
+  uint32_t value = 0;  // index into StagingPlan::values, or for lanes: ir::ValueId of the text
   uint32_t source = 0; //
   uint32_t slot = 0;
   uint32_t first = 0, past = 0;
@@ -45,41 +45,41 @@ enum class StagedLatency : uint8_t { arithmetic, special, shared, memory };
 
 struct StagedInstruction {
   ir::InstructionId id;
-  bool is_issued = false;   // else nothing is done where it stands,
-  bool is_free = false;     // but for this one: no machine instruction, and what it gives is kept apart
-  bool ends = false;        // all lanes that execute it
-  bool is_executed = false; // by the emulator; an issued constant need not be
+  bool is_issued = false;   // false: nothing is executed at its position,
+  bool is_free = false;     // unless this is set: no machine instruction, its results are in the separate file
+  bool ends = false;        // it ends all lanes that execute it
+  bool is_executed = false; // by the emulator; an issued constant need not be executed
   uint32_t weight = 0;      // machine instructions
   StagedLatency latency = StagedLatency::arithmetic;
   std::vector<StagedStep> steps;
   std::vector<uint32_t> writes;  // values
   ir::RegisterSet read, written; // machine registers
-  ir::RegisterSet updated;       // of those written: lanes that do not take part may need what they hold
+  ir::RegisterSet updated;       // of the written ones: those with old values that inactive lanes may need
   uint32_t region = UINT32_MAX;
-  uint32_t place = 0; // among the region's instructions
+  uint32_t place = 0; // position in the region
   ir::RegisterSet erase, evict;
-  ir::RegisterSet needed_elsewhere; // where lanes end: by lanes that may have gone another way
+  ir::RegisterSet needed_elsewhere; // for an exit: registers needed by lanes on other paths
 };
 
 struct StagedRegion {
   ir::RegLessMark mark;
   uint32_t weight = 0;
-  uint32_t instructions = 0;  // that stand in it
+  uint32_t instructions = 0;  // number of instructions in the region
   uint32_t metadata = 0;      // instructions that carry its annotations (§5.4)
-  ir::RegisterSet needed;     // when it starts, by any lane
-  bool gathers_lanes = false; // has instructions that lanes execute together, wherever they come from
+  ir::RegisterSet needed;     // live at its start in any lane
+  bool gathers_lanes = false; // has instructions that all lanes execute together, from whichever path
 };
 
-// What a micro-operation of the kernel belongs to.
+// The instruction that a micro-operation of the kernel belongs to.
 struct StagedPlace {
   static constexpr uint32_t none = UINT32_MAX;
-  uint32_t instruction = none; // index into `instructions`, where its first micro-operation is
-  uint32_t past = 0;           // behind its last one
+  uint32_t instruction = none; // index into `instructions`, at its first micro-operation
+  uint32_t past = 0;           // code index after its last one
 };
 
 class StagingPlan {
 public:
-  // Error: no annotations, such as cannot be read or contradict the kernel, or a kernel that is not known how to stage.
+  // Returns an error if annotations are missing, unreadable or contradict the kernel, or if it cannot be staged.
   static Result<std::unique_ptr<StagingPlan>> make(KernelImage& image);
 
   const DecodedFunction& entry() const { return *entry_; }
@@ -88,14 +88,14 @@ public:
   const StagedRegion& region(uint32_t index) const { return regions_[index]; }
   uint32_t region_count() const { return static_cast<uint32_t>(regions_.size()); }
   const StagedValue& value(uint32_t index) const { return values_[index]; }
-  // Of a register of the text, for `add`, `save` and `restore`.
+  // The lanes of a register of the text, for `add`, `save` and `restore`.
   LaneRef lanes(uint32_t text_value) const { return entry_->registers[text_value]; }
   uint32_t bits(uint32_t text_value) const;
   uint32_t values() const { return static_cast<uint32_t>(values_.size()); }
   uint32_t home_bytes() const { return home_bytes_; }
   uint32_t slots() const { return slots_; }
-  uint32_t registers() const { return registers_; } // one more than the highest one
-  // What a unit must hold for the largest region: entries of one bank, in any rotation.
+  uint32_t registers() const { return registers_; } // the highest register number plus one
+  // The entries of one bank that a unit needs for the largest region, in any rotation.
   uint32_t largest_bank() const;
 
 private:
@@ -108,7 +108,7 @@ private:
   uint32_t home_bytes_ = 0, slots_ = 0, registers_ = 0;
 };
 
-// Entries of an SM's units that hold the largest region of the module's annotations.
+// The entries of an SM's units needed for the largest region of the module's annotations.
 uint32_t least_staging_entries(const ir::Module& module);
 
 } // namespace ptxrewrite::emulator

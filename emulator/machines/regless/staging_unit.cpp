@@ -38,11 +38,11 @@ void StagingUnit::give_back(uint32_t warp, const BankCounts& need) {
     bank_of(warp, r).reserved -= need[r];
 }
 
-// From the free list, else from the clean one, else from the dirty one, whose register is written back (§5.2).
+// Takes a line from the free list, else the clean list, else the dirty list, whose register is written back (§5.2).
 StagingUnit::Line& StagingUnit::take_line(uint32_t warp, uint32_t number) {
   Bank& bank = bank_of(warp, number);
   std::deque<int32_t>& list = !bank.free.empty() ? bank.free : !bank.clean.empty() ? bank.clean : bank.dirty;
-  assert(!list.empty()); // reservations see to that
+  assert(!list.empty()); // guaranteed by reservations
   const int32_t index = list.front();
   list.pop_front();
   Line& line = lines_[static_cast<size_t>(index)];
@@ -92,7 +92,7 @@ PreloadSource StagingUnit::preload(uint32_t warp, uint32_t number, bool drops) {
       line.content = fetched.content;
       source = fetched.source;
       line.is_dirty = false;
-    } else { // what nobody has written is zero, as everywhere in the emulator; what is gone is nothing
+    } else { // unwritten registers are zero, as in the whole emulator; dropped ones are undefined
       line.content.lanes = state.ever_written.test(number) ? 0 : UINT32_MAX;
       source = PreloadSource::undefined;
       line.is_dirty = true;
@@ -103,7 +103,7 @@ PreloadSource StagingUnit::preload(uint32_t warp, uint32_t number, bool drops) {
     lines_[static_cast<size_t>(state.line[number])].is_dirty = true;
     state.stored.reset(number);
   } else {
-    state.stored.set(number); // what was fetched has a line in L1, if nobody ever wrote it
+    state.stored.set(number); // a fetched register that was never written has a line in L1
   }
   ++counters_->preloads[static_cast<size_t>(source)];
   return source;
@@ -117,7 +117,7 @@ const RegisterContent* StagingUnit::active(uint32_t warp, uint32_t number) const
 RegisterContent& StagingUnit::written(uint32_t warp, uint32_t number) {
   WarpRegisters& state = warps_[warp];
   state.ever_written.set(number);
-  if (!state.staged.test(number) && state.line[number] != nowhere) { // erased in this region, and still waited for
+  if (!state.staged.test(number) && state.line[number] != nowhere) { // erased in this region, with a pending result
     Line& line = lines_[static_cast<size_t>(state.line[number])];
     line.use = Use::active;
     line.content.lanes = 0;
@@ -158,7 +158,7 @@ void StagingUnit::forget(uint32_t warp) {
   for (uint32_t number = 0; number < state.stored.size(); ++number) {
     if (!state.stored.test(number)) continue;
     invalidate(warp, number);
-    --counters_->invalidations; // no annotation asked for it
+    --counters_->invalidations; // not requested by an annotation
   }
 }
 

@@ -1,8 +1,8 @@
 // RegLess's operand staging units, one for each scheduler of an SM (RegLess §5.1, §5.2): eight banks of lines each,
-// which hold registers of active regions; what is left caches registers that may be evicted. Warp w belongs to shard w
-// mod 4 and is number w / 4 there; its register r lies in bank (w / 4 + r) mod 8.
+// which hold registers of active regions; the remaining lines cache registers that may be evicted. Warp w belongs to
+// shard w mod 4 and is number w / 4 there; its register r is in bank (w / 4 + r) mod 8.
 //
-// The unit does what annotations say and nothing else: what it is asked for and does not have is its caller's error.
+// The unit only executes annotations: a request for a register that is not staged is an error of its caller.
 #pragma once
 
 #include "emulator/machines/regless/register_memory.h"
@@ -25,34 +25,34 @@ public:
 
   uint32_t lines_per_bank() const { return lines_per_bank_; }
 
-  // --- what the capacity manager promises a region ---
+  // --- the capacity reserved for a region ---
   bool has_room(uint32_t warp, const BankCounts& need) const;
   void reserve(uint32_t warp, const BankCounts& need);
   void give_back(uint32_t warp, const BankCounts& need);
 
   // --- registers of a region ---
-  // The register becomes active. `drops`: what is stored of it goes.
+  // Makes the register active. `drops`: its stored copy is dropped.
   PreloadSource preload(uint32_t warp, uint32_t number, bool drops);
-  // Its copy outside, if there is one.
+  // Whether the copy outside, if any, is compressed.
   bool is_compressed(uint32_t warp, uint32_t number) const { return memory_.is_compressed(warp, number); }
-  // nullptr: it is not staged.
+  // Returns nullptr if the register is not staged.
   const RegisterContent* active(uint32_t warp, uint32_t number) const;
-  // For writing; a line is taken for it if it is not staged.
+  // The register's content for writing; takes a line if it is not staged.
   RegisterContent& written(uint32_t warp, uint32_t number);
-  // It leaves its region: for good, or to be needed again. `later`: its line is still waited for (finish).
+  // The register leaves its region: for good, or to be needed again. `later`: a result is pending (finish).
   void erase(uint32_t warp, uint32_t number, bool later);
   void evict(uint32_t warp, uint32_t number, bool later);
   void finish(uint32_t warp, uint32_t number);
-  // All copies outside of regions.
+  // Drops all copies outside of regions.
   void invalidate(uint32_t warp, uint32_t number);
 
-  // Registers in entries of active regions, of which a copy is kept outside, and that were ever written.
+  // Registers in entries of active regions; registers with a copy outside; registers ever written.
   const ir::RegisterSet& staged(uint32_t warp) const { return warps_[warp].staged; }
   const ir::RegisterSet& stored(uint32_t warp) const { return warps_[warp].stored; }
   const ir::RegisterSet& ever_written(uint32_t warp) const { return warps_[warp].ever_written; }
-  // The warp is over: what it has stored goes.
+  // The warp has ended: drops its stored registers.
   void forget(uint32_t warp);
-  // A new warp.
+  // Starts a new warp.
   void start(uint32_t warp);
 
 private:
@@ -65,7 +65,7 @@ private:
     bool is_dirty = false; // differs from the copy in memory, or there is none
   };
   struct Bank {
-    std::deque<int32_t> free, clean, dirty; // the first one goes first
+    std::deque<int32_t> free, clean, dirty; // the first element is taken first
     uint32_t reserved = 0;
   };
   struct WarpRegisters {
