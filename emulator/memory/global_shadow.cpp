@@ -40,7 +40,7 @@ void GlobalShadow::forget(uint64_t address, uint64_t bytes) {
 }
 
 void GlobalShadow::give(uint64_t address, uint32_t moment) {
-  constexpr uint64_t bytes = 64; // estimate for a node of the map and its bucket
+  constexpr uint64_t bytes = 64; // estimated size of a node of the map with its bucket
   auto known = given_.find(address);
   if (known != given_.end()) {
     known->second = std::max(known->second, moment);

@@ -1,8 +1,8 @@
-// What check mode remembers of global memory, byte by byte, for as long as one launch takes.
+// Check mode's record of global memory, byte by byte, during one launch.
 //
-// Order between blocks is one counter, the moment: the number of fences that the launch has executed. A strong write
-// after a fence carries the fence's moment. A warp that reads that value with a strong read is ordered after all
-// accesses up to that moment, of every block. That orders more than PTX does, so that no handshake is reported as a
+// Order between blocks is a single counter, the moment: the number of fences that the launch has executed. A strong
+// write after a fence carries the fence's moment. A warp that reads that value with a strong read is ordered after all
+// accesses up to that moment, of every block. This orders more than PTX does, so that no handshake is reported as a
 // race.
 #pragma once
 
@@ -17,10 +17,10 @@ namespace ptxrewrite::emulator {
 
 // One access to a byte or word of global memory. clock 0: no access recorded.
 struct GlobalAccess {
-  uint32_t clock = 0; // of the warp, when it happened
+  uint32_t clock = 0; // of the warp, at the access
   uint32_t instruction = 0;
-  uint32_t block = 0;  // its number in the grid
-  uint32_t moment = 0; // of the launch, when it happened
+  uint32_t block = 0;  // number in the grid
+  uint32_t moment = 0; // of the launch, at the access
   uint8_t warp = 0;
   uint8_t lane = 0;
   bool strong = false;
@@ -28,21 +28,21 @@ struct GlobalAccess {
 
 struct GlobalCell {
   GlobalAccess write; // the last one that changed the bytes
-  // Of the reads since: the last one, and one that nothing orders with it, of another block if there is one. A write
+  // Reads since the write: the last one, and one that is unordered with it, by another block if there is one. A write
   // that races with any read of another block races with one of the two.
   GlobalAccess read, other_read;
-  uint32_t split = 0; // the word's bytes differ: index + 1 of their cells
+  uint32_t split = 0; // the word's bytes differ: index + 1 of their cells; else 0
 };
 
 class GlobalShadow {
 public:
-  // At most so many bytes of cells are kept, for a 16th of that in the launch's memory: what is touched first. Nothing
-  // is said of the rest.
+  // Cells take at most this many bytes, and at most a 16th of the launch's memory: the first ones touched. Accesses to
+  // other memory are not checked.
   static constexpr uint64_t default_limit = uint64_t(2) << 30;
 
   explicit GlobalShadow(uint64_t limit = default_limit) : limit_(limit) {}
 
-  // visit(cell, first byte, bytes) for what [address, address + bytes) is made of, as far as it is remembered.
+  // Calls visit(cell, first byte, bytes) for the cells of [address, address + bytes), as far as they are stored.
   template <class Visit> void for_each(uint64_t address, uint64_t bytes, Visit&& visit) {
     const uint64_t past = address + bytes;
     while (address < past) {
@@ -61,13 +61,13 @@ public:
       }
     }
   }
-  // The bytes are somebody else's from now on: a kernel's malloc.
+  // Forgets the accesses to bytes that have a new owner: a kernel's malloc.
   void forget(uint64_t address, uint64_t bytes);
 
   uint32_t moment() const { return moment_; }
-  // A fence: what has happened so far belongs to the moment that it returns, what happens from now on to the next one.
+  // A fence: accesses so far belong to the returned moment, accesses from now on to the next one.
   uint32_t pass_moment() { return moment_ == UINT32_MAX ? moment_ : moment_++; }
-  // A strong write to the address tells those who read it strongly about the moment, for ever.
+  // A strong write publishes the moment at the address: strong reads of the address find it, without a time limit.
   void give(uint64_t address, uint32_t moment);
   uint32_t given(uint64_t address) const;
 
@@ -87,11 +87,11 @@ private:
   uint64_t used_ = 0;
   uint32_t moment_ = 1;
   uint64_t last_page_ = UINT64_MAX;
-  Page* last_ = nullptr; // null: there was no room for it
+  Page* last_ = nullptr; // nullptr: the limit was reached
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;
   std::vector<std::array<GlobalCell, 4>> pieces_;
   std::unordered_map<uint64_t, uint32_t> given_;
-  uint32_t given_anywhere_ = 0; // where there was no room for the place
+  uint32_t given_anywhere_ = 0; // the latest moment at addresses without an entry
 };
 
 } // namespace ptxrewrite::emulator

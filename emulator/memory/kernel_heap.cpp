@@ -8,7 +8,7 @@ namespace ptxrewrite::emulator {
 namespace {
 
 constexpr uint64_t heap_granularity = 16;
-// Between allocations, so that a step over an end does not land in the neighbour.
+// A gap between allocations, so that an access past the end does not hit the next one.
 constexpr uint64_t heap_gap = 16;
 
 uint64_t taken_bytes(uint64_t bytes) {

@@ -48,7 +48,7 @@ std::string complete_bytes(BarrierWord& barrier, int64_t count);
 // An operation of the phase in progress reports; of several reports the barrier keeps the first one.
 std::string report_to_barrier(BarrierWord& barrier, uint8_t value);
 
-// Changes the barrier at `host` by one of these.
+// Applies one of these changes to the barrier at `host`.
 template <class Change> std::string change_barrier(std::byte* host, Change&& change) {
   uint64_t word;
   std::memcpy(&word, host, sizeof word);

@@ -14,17 +14,17 @@ namespace ptxrewrite::emulator {
 namespace {
 constexpr uint64_t granularity = 256;
 constexpr uint64_t page_bytes = 4096;
-// Where the host is asked to put managed memory: far from its own mappings and from device addresses.
+// The preferred host address of managed memory: far from the host's own mappings and from device addresses.
 std::atomic<uint64_t> next_managed{0x2000'0000'0000};
-// Between allocations, so that a step over an end never lands in the neighbour.
+// A gap between allocations, so that an access past the end never hits the next one.
 constexpr uint64_t gap = 256;
 constexpr uint64_t smallest_reservation = uint64_t(64) << 20;
 constexpr uint64_t most_addresses = uint64_t(1) << 44;
 } // namespace
 
 DeviceMemory::DeviceMemory(uint64_t limit) : budget_(limit) {
-  // Released ranges are used again, but not every one fits: there are more addresses than bytes. Where the address
-  // space is limited, everything else has to find room in it, too.
+  // Released ranges are reused, but not every request fits into one: there are more addresses than bytes. A limited
+  // address space must leave room for the rest of the process.
   uint64_t wanted = std::min(saturating_add(saturating_multiply(limit, 2), smallest_reservation), most_addresses);
   if (const uint64_t free = free_address_space(); free != UINT64_MAX) wanted = std::min(wanted, free / 2);
   for (wanted = wanted / granularity * granularity; wanted >= granularity;
@@ -32,7 +32,7 @@ DeviceMemory::DeviceMemory(uint64_t limit) : budget_(limit) {
     void* memory = mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) continue;
     host_ = static_cast<std::byte*>(memory);
-    // A page is made when it is first written, often by a kernel: big ones make that rare. Only advice: it may fail.
+    // Pages are allocated at the first write, often by a kernel: huge pages make that rare. A hint only: it may fail.
     (void)madvise(memory, wanted, MADV_HUGEPAGE);
     capacity_ = wanted;
     return;
@@ -45,7 +45,7 @@ DeviceMemory::~DeviceMemory() {
   if (host_) munmap(host_, capacity_);
 }
 
-// Placed memory lies in its first page as its address does.
+// Placed memory has the same offset in its first page as its address.
 void DeviceMemory::unmap(uint64_t address, const Allocation& allocation) const {
   const uint64_t before = address % page_bytes;
   munmap(allocation.attached - before, align_up(allocation.size + before, page_bytes));
@@ -82,7 +82,7 @@ Result<uint64_t> DeviceMemory::take(uint64_t bytes, std::string_view name) {
   return address;
 }
 
-// In memory of its own, wherever the address lies.
+// Placed memory has a mapping of its own, at any address.
 Result<uint64_t> DeviceMemory::take_at(uint64_t address, uint64_t bytes, std::string_view name) {
   const auto overlaps = [&](uint64_t other, uint64_t other_size) {
     return address < saturating_add(other, other_size) && other < saturating_add(address, bytes);
@@ -177,7 +177,7 @@ Status DeviceMemory::attach_locked(std::span<std::byte> bytes, std::string_view 
     return begin < saturating_add(other, other_size) && other < saturating_add(begin, size);
   };
   if (size == 0) return Error{fmt::format("no bytes for '{}'", name), {}};
-  // The windows of generic addressing lie below the device's own addresses.
+  // The windows of generic addressing are below the device's own addresses.
   if (overlaps(shared_window, global_base - shared_window) || overlaps(global_base, capacity_))
     return Error{fmt::format("'{}': the emulated device uses the addresses {:#x} for something else", name, begin), {}};
   auto after = allocations_.lower_bound(begin);
@@ -280,7 +280,7 @@ struct DeviceMemory::Snapshot {
   uint64_t next = 0;
   bool has_heap = false;
   KernelHeap heap;
-  std::vector<std::byte> bytes; // of all allocations, one behind the other
+  std::vector<std::byte> bytes; // of all allocations, in sequence
 };
 
 Result<std::shared_ptr<const DeviceMemory::Snapshot>> DeviceMemory::snapshot() {
@@ -306,7 +306,7 @@ Result<std::shared_ptr<const DeviceMemory::Snapshot>> DeviceMemory::snapshot() {
 
 void DeviceMemory::restore(const Snapshot& snapshot) {
   std::lock_guard lock(mutex_);
-  // What was allocated since is zero again for whoever gets it next.
+  // Memory allocated since the snapshot is cleared for its next owner.
   if (next_ > snapshot.next) std::memset(host_ + (snapshot.next - global_base), 0, next_ - snapshot.next);
   for (const auto& [address, allocation] : allocations_)
     if (allocation.from_device) std::memset(host_ + (address - global_base), 0, allocation.size);

@@ -11,7 +11,7 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// Of the control group of this process and those around it (cgroup v2).
+// The smallest limit of this process's control group and its parents (cgroup v2).
 uint64_t control_group_limit() {
   uint64_t limit = UINT64_MAX;
   std::ifstream groups("/proc/self/cgroup");

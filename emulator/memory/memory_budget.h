@@ -1,5 +1,5 @@
-// One limit for all that a launch takes of the host's memory: buffers, local and shared memory, frames of calls, the
-// kernel's heap, what check mode and observers remember.
+// A common limit for all host memory that a launch uses: buffers, local and shared memory, frames of calls, the
+// kernel's heap, the records of check mode and observers.
 #pragma once
 
 #include "support/result.h"
@@ -11,10 +11,10 @@
 
 namespace ptxrewrite::emulator {
 
-// Three quarters of what this process may have: the machine's memory, what its control group allows, and what is left
-// of its address space (ulimit -v).
+// Three quarters of the memory available to this process: the minimum of the machine's memory, the limit of the control
+// group, and the rest of the address space (ulimit -v).
 uint64_t default_memory_limit();
-// What is left of the address space; UINT64_MAX: it is not limited.
+// The rest of the address space; UINT64_MAX if it is unlimited.
 uint64_t free_address_space();
 
 class MemoryBudget {
@@ -23,9 +23,9 @@ public:
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
 
-  // Any thread. False: it would be more than the limit, and nothing is taken.
+  // Thread-safe. Returns false, without a change, if the limit would be exceeded.
   bool try_take(uint64_t bytes);
-  // The same; the error says what asks for how much.
+  // Like try_take; the error states the request and its size.
   Status take(uint64_t bytes, std::string_view what);
   void give_back(uint64_t bytes) { used_ -= bytes; }
   // "'tile' asks for 100 bytes; 40 of the 1000 bytes that a launch may take (--memory) are left"
@@ -38,7 +38,7 @@ private:
   std::atomic<uint64_t> used_{0};
 };
 
-// What one owner has taken; given back with it.
+// The bytes taken by one owner, given back by the destructor.
 class MemoryShare {
 public:
   explicit MemoryShare(MemoryBudget& budget) : budget_(&budget) {}

@@ -1,4 +1,4 @@
-// What check mode remembers of memory, byte by byte.
+// Check mode's record of memory, byte by byte.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace ptxrewrite::emulator {
 
 // One access to a byte or word of shared memory. clock 0: no access recorded.
 struct ShadowAccess {
-  uint32_t clock = 0; // of the warp, when it happened
+  uint32_t clock = 0; // of the warp, at the access
   uint32_t instruction = 0;
   uint8_t warp = 0;
   uint8_t lane = 0;
@@ -19,19 +19,19 @@ struct ShadowAccess {
   uint8_t rank = 0;            // of the warp's block in its cluster
 };
 
-// Readers of a byte that are tracked apart: 32 warps of a block, then 8 warp groups' matrix products (wgmma).
+// Readers of a byte that are tracked separately: 32 warps of a block, then matrix products (wgmma) of 8 warp groups.
 inline constexpr unsigned shadow_readers = 32 + 8;
 
 struct ShadowCell {
   ShadowAccess write;        // the last one
-  ShadowAccess read;         // the last one since, when one is enough to know
-  uint32_t write_serial = 0; // which access of the block `write` was
+  ShadowAccess read;         // the last one since the write, if one suffices
+  uint32_t write_serial = 0; // number of the access of the block that was `write`
   uint32_t readers = 0;      // unordered reads of several warps: index + 1 of their set
-  uint32_t split = 0;        // the word's bytes differ: index + 1 of their cells
+  uint32_t split = 0;        // the word's bytes differ: index + 1 of their cells; else 0
   bool initialised = false;
 };
 
-// Shared memory of a block. Bytes of a word that are always accessed together share a cell.
+// Shared memory of a block. Bytes of a word that are always accessed together share one cell.
 class SharedShadow {
 public:
   using Readers = std::array<ShadowAccess, shadow_readers>; // by warp
@@ -40,7 +40,7 @@ public:
   void clear();
   uint64_t bytes() const { return bytes_; }
 
-  // visit(cell, first byte, bytes) for what [address, address + bytes) is made of; all in bounds.
+  // Calls visit(cell, first byte, bytes) for the cells of [address, address + bytes), which must be in bounds.
   template <class Visit> void for_each(uint64_t address, uint64_t bytes, Visit&& visit) {
     const uint64_t past = address + bytes;
     touched_ = std::max(touched_, past);
@@ -71,17 +71,17 @@ private:
   uint64_t touched_ = 0;
 };
 
-// Which bytes of each thread's local memory have been written.
+// The written bytes of each thread's local memory.
 class LocalShadow {
 public:
   explicit LocalShadow(uint32_t threads) : written_(threads) {}
   void clear();
   void mark(uint32_t thread, uint64_t address, uint64_t bytes, bool written);
-  // Bytes of [address, address + bytes) that have not been written.
+  // The number of bytes of [address, address + bytes) that have not been written.
   unsigned missing(uint32_t thread, uint64_t address, uint64_t bytes) const;
 
 private:
-  std::vector<std::vector<uint64_t>> written_; // by thread; a bit for each byte
+  std::vector<std::vector<uint64_t>> written_; // by thread; one bit per byte
 };
 
 } // namespace ptxrewrite::emulator

@@ -1,4 +1,4 @@
-// Textures and surfaces: arrays of texels in the emulated GPU's memory, and how they are read.
+// Textures and surfaces: arrays of texels in the emulated GPU's memory, and their access modes.
 #pragma once
 
 #include "support/sizes.h"
@@ -24,7 +24,7 @@ struct TextureBinding {
   TextureAddressing addressing = TextureAddressing::clamp; // wrap and mirror take normalised coordinates only
   TextureFilter filter = TextureFilter::nearest;
   bool normalised_coordinates = false;
-  bool normalised_float = false; // integers are read as numbers in 0 .. 1 or -1 .. 1
+  bool normalised_float = false; // integers are read as normalised numbers in 0 .. 1 or -1 .. 1
 
   unsigned texel_bytes() const { return channels * channel_bits / 8; }
   uint64_t rows() const { return height ? height : 1; }
@@ -34,7 +34,7 @@ struct TextureBinding {
   }
 };
 
-// By handle: the address of a .texref or .surfref variable, or a number that only bind_texture knows.
+// By handle: the address of a .texref or .surfref variable, or a number chosen by bind_texture.
 using TextureTable = std::map<uint64_t, TextureBinding>;
 inline constexpr uint64_t texture_handle_window = 0x7f05'0000'0000;
 
