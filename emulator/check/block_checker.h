@@ -1,6 +1,6 @@
 // The race checker of one running block: a record of its memory accesses and the vector clocks that order them
-// (emulator/core/check.h). In a launch in clusters the checkers of a cluster's blocks work together: accesses to a
-// block's shared memory are remembered by its own checker, and clocks are of the warps of all blocks of the cluster.
+// (emulator/core/check.h). In a launch in clusters the checkers of a cluster's blocks cooperate: accesses to a block's
+// shared memory are recorded by its own checker, and clocks cover the warps of all blocks of the cluster.
 #pragma once
 
 #include "emulator/check/clock.h"
@@ -20,7 +20,7 @@
 
 namespace ptxrewrite::emulator {
 
-// What the checker has to know of a memory instruction.
+// The memory-model properties of a memory instruction.
 struct Strength {
   bool known = false;
   bool strong = false;
@@ -29,7 +29,7 @@ struct Strength {
   bool by_async_proxy = false;
 };
 
-// The lanes of one instruction that access shared or global memory, with their addresses there.
+// The lanes of one instruction that access shared or global memory, with their addresses in that space.
 struct LaneAccesses {
   const MicroOp* op = nullptr;
   std::array<uint64_t, warp_size> addresses;
@@ -41,14 +41,14 @@ struct LaneAccesses {
   uint32_t clock = 0; // of the warp, before the instruction
 };
 
-// Byte `index` of what a store of `bytes` bytes will write in `lane`.
+// Byte `index` of the value that a store of `bytes` bytes writes in `lane`.
 inline std::byte stored_byte(const Warp& warp, std::span<const LaneRef> values, uint64_t bytes, unsigned lane,
                              uint64_t index) {
   const uint64_t width = bytes / values.size();
   return warp.lanes<std::byte>(values[index / width])[lane * width + index % width];
 }
 
-constexpr size_t places_at_a_time = 4096; // of strong accesses, that memory is taken for
+constexpr size_t places_at_a_time = 4096; // addresses of strong accesses per reservation of memory
 
 class BlockChecker final : public MemoryChecker {
 public:
@@ -84,12 +84,12 @@ public:
   void take_findings(FindingTable& findings) override;
 
 private:
-  struct Place { // of an access that something is said about
+  struct Place { // of an access, for a message
     uint32_t instruction = 0;
     uint32_t warp = 0;
     unsigned lane = 0;
-    std::optional<uint64_t> block = std::nullopt; // of another one
-    std::optional<uint32_t> rank = std::nullopt;  // of another one of the cluster
+    std::optional<uint64_t> block = std::nullopt; // if it is in another block
+    std::optional<uint32_t> rank = std::nullopt;  // if it is in another block of the cluster
   };
   struct Found {
     uint64_t times = 0;
@@ -103,12 +103,12 @@ private:
     Place first;
   };
 
-  // Where an address in shared memory is: the block's own, or another's of the cluster. No checker: nowhere.
+  // The location of an address in the shared memory of this block or another of the cluster. No owner: invalid.
   struct SharedPlace {
     BlockChecker* owner = nullptr;
     uint64_t offset = 0;
   };
-  // Reads by other blocks of the cluster since the last write: the last one, and one that nothing orders with it.
+  // Reads by other blocks of the cluster since the last write: the last one, and one that is unordered with it.
   struct RemoteReads {
     ShadowAccess last, other;
   };
@@ -120,10 +120,10 @@ private:
   }
   BlockChecker& home() {
     return block_->cluster ? of_rank(0) : *this;
-  } // holds the state that the cluster's blocks share
+  } // holds the state shared by the cluster's blocks
   SharedPlace shared_place(Space space, uint64_t address);
-  // The latest clock of an agent of this block that `clock` knows of; and of its writes that asynchronous operations
-  // may read.
+  // The latest clock of an agent of this block that `clock` includes; and that of its writes which asynchronous
+  // operations may read.
   uint32_t& known(Clock& clock, unsigned agent) const { return clock.known[rank_ * maximum_agents + agent]; }
   uint32_t known(const Clock& clock, unsigned agent) const { return clock.known[rank_ * maximum_agents + agent]; }
   size_t proxied_place(uint32_t rank, unsigned warp) const {
@@ -135,13 +135,13 @@ private:
   bool ordered(const ShadowAccess& before, unsigned warp) const {
     return before.clock <= clocks_[warp].known[before.rank * maximum_agents + before.warp];
   }
-  // `read`: as it is remembered, in each lane. `owner`: of the shared memory.
+  // `read`: the access to record for each lane. `owner`: of the shared memory.
   void load_shared(Warp& warp, const LaneAccesses& access, ShadowAccess read, BlockChecker& owner);
   void check_proxy(Warp& warp, const LaneAccesses& access, unsigned lane, uint64_t address, const ShadowAccess& write);
   void store_shared(Warp& warp, const LaneAccesses& access, BlockChecker& owner);
   void record_read(ShadowCell& cell, const ShadowAccess& read);
   void record_remote_read(BlockChecker& owner, const ShadowAccess& read, unsigned warp, uint64_t address);
-  // Has the block whose shared memory is accessed started by then, for all that the warp knows?
+  // Checks that the block whose shared memory is accessed is known to the warp to have started.
   void check_started(Warp& warp, const LaneAccesses& access, BlockChecker& owner);
   bool ordered(const GlobalAccess& before, unsigned warp) const;
   GlobalAccess global_access(const LaneAccesses& access, const Warp& warp, unsigned lane) const;
@@ -150,15 +150,15 @@ private:
   void record_read(GlobalCell& cell, const GlobalAccess& read) const;
   void find_lane_conflict(Warp& warp, const LaneAccesses& access);
   void check_local(Warp& warp, const MicroOp& op, unsigned lane, uint64_t address, uint64_t bytes, AccessKind kind);
-  // `place`: the address in `given`, which is a map of this block or of another one of the cluster. `global`: of global
-  // memory.
+  // `place`: the address in `given`, a map of this block or of another one of the cluster. `global`: it is an address
+  // in global memory.
   void synchronise(Warp& warp, GivenClocks& given, uint64_t place, bool global, const Strength& strength,
                    AccessKind kind);
   void report_race(Warp& warp, const LaneAccesses& access, unsigned lane, uint64_t address, const ShadowAccess& other,
                    const char* what, const char* other_what, const BlockChecker& owner);
   void report_race(const LaneAccesses& access, const GlobalAccess& here, uint64_t address, const GlobalAccess& other,
                    const char* what, const char* other_what);
-  // Counts a finding once per instruction executed; true: it has to be described, too.
+  // Counts a finding once per executed instruction; returns true if it has to be described, too.
   bool is_new(const MicroOp& op, FindingKind kind, Found*& found);
   void describe(Found& found, const Place& here, std::string message, const std::optional<Place>& other);
   std::string name_of_shared(uint64_t address) const;
@@ -170,27 +170,27 @@ private:
   LocalShadow local_;
   std::vector<Strength> strengths_; // by image-wide instruction
   MemoryShare share_;               // of given_
-  size_t most_given_ = 0;           // places that there is memory for
+  size_t most_given_ = 0;           // number of addresses with reserved memory
   std::array<Clock, maximum_warps> clocks_{};
-  std::array<Clock, maximum_warps> fenced_{};  // what a strong write gives away
-  std::array<Clock, maximum_warps> pending_{}; // what strong reads found, until a fence
+  std::array<Clock, maximum_warps> fenced_{};  // released by a strong write
+  std::array<Clock, maximum_warps> pending_{}; // found by strong reads, until a fence
   std::array<bool, maximum_warps> has_fenced_{};
   std::vector<uint64_t> changed_tensor_maps_;
   std::array<Clock, 16> barrier_clocks_{};
-  std::array<BarrierUse, 17> barrier_uses_{}; // the last one: the cluster's
-  GivenClocks given_;                         // by address: what strong writes gave
-  // Of barrier.cluster, of rank 0: what those have done whose arrival releases it, and what all have done that have
-  // arrived, which is enough to know that a block has not ended; in this phase and in the one that is over.
+  std::array<BarrierUse, 17> barrier_uses_{}; // the last one is the cluster's
+  GivenClocks given_;                         // by address: released by strong writes
+  // For barrier.cluster, of rank 0: the joined clocks of releasing arrivals, and of all arrivals, which suffice to show
+  // that a block has not ended; for this phase and for the previous one.
   struct ClusterPhase {
     Clock released, reached;
   };
   ClusterPhase cluster_arriving_, cluster_passed_;
-  Clock reached_; // what the block's warps have waited for so
-  // Of accesses by other blocks of the cluster: reads by address, the last access of each of their warps.
+  Clock reached_; // joined clocks of the block's cluster barriers so far
+  // For accesses by other blocks of the cluster: reads by address, the last access of each of their warps.
   std::unordered_map<uint64_t, RemoteReads> remote_reads_;
   std::vector<ShadowAccess> last_remote_;
   std::map<FindingTable::Key, Found> found_;
-  uint32_t serial_ = 0; // of the instruction that is being looked at
+  uint32_t serial_ = 0; // of the instruction being checked
 };
 
 } // namespace ptxrewrite::emulator

@@ -13,11 +13,11 @@ inline constexpr unsigned maximum_warps = 32; // of a block
 inline constexpr unsigned warps_of_group = 4;
 inline constexpr unsigned maximum_agents = shadow_readers; // warps, and the matrix products of each warp group
 
-// What a warp knows to have happened before: of the warps of its cluster (its block, where there is none), and of the
-// other blocks.
+// The accesses that a warp knows to have happened before: those of warps of its cluster (its block, if it has none),
+// and those of other blocks.
 struct Clock {
-  // The latest clock of each agent, by rank and agent; then the latest write of each warp that asynchronous operations
-  // may read, by rank and warp. Empty: nothing is known.
+  // The latest clock of each agent, by rank and agent; then that of the latest write of each warp which asynchronous
+  // operations may read, by rank and warp. Empty: no order is known.
   std::vector<uint32_t> known;
   uint32_t others = 0; // the moment up to which all accesses of all blocks have happened before
   uint32_t fenced = 0; // the moment of the last fence

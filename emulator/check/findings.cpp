@@ -1,4 +1,4 @@
-// Check mode: what was found, once for each instruction.
+// Check mode: findings, one per instruction and kind.
 #include "emulator/check/block_checker.h"
 
 #include "ir/core/module.h"
@@ -72,7 +72,7 @@ void BlockChecker::report_race(const LaneAccesses& access, const GlobalAccess& h
            Place{other.instruction, other.warp, other.lane, other.block});
 }
 
-// " ('tile' + 16)", or nothing.
+// " ('tile' + 16)", or "".
 std::string BlockChecker::name_of_shared(uint64_t address) const {
   const KernelImage& image = *block_->image;
   const std::pair<const ir::Function*, uint32_t>* best = nullptr;

@@ -1,4 +1,4 @@
-// Check mode: what orders accesses.
+// Check mode: the order between accesses.
 #include "emulator/check/block_checker.h"
 
 #include "emulator/core/decode.h"
@@ -15,7 +15,7 @@ namespace ptxrewrite::emulator {
 
 // --- order ---
 
-// For one more place in given_.
+// Reserves memory for one more address in given_. Returns false if the limit is reached.
 bool BlockChecker::has_room_for_places() {
   if (given_.size() < most_given_) return true;
   if (!share_.try_grow(places_at_a_time * place_bytes())) return false;
@@ -23,14 +23,14 @@ bool BlockChecker::has_room_for_places() {
   return true;
 }
 
-// A strong access gives what the warp fenced to its place, and takes what others gave there.
+// A strong access releases the warp's fenced clock at its address, and acquires the clocks released there.
 void BlockChecker::synchronise(Warp& warp, GivenClocks& given, uint64_t place, bool global, const Strength& strength,
                                AccessKind kind) {
   const unsigned self = warp.index;
   if (kind != AccessKind::store)
     if (auto there = given.find(place); there != given.end())
       join(strength.acquires ? clocks_[self] : pending_[self], there->second);
-  // What other blocks gave is known without a fence: no warning rests on one that a reader left out.
+  // Releases by other blocks count without a fence: a reader's missing fence is not reported for global memory.
   if (global && kind != AccessKind::store) clocks_[self].others = std::max(clocks_[self].others, global_.given(place));
   if (kind == AccessKind::load) return;
   if (strength.releases) clocks_[self].fenced = global_.pass_moment();
@@ -75,7 +75,7 @@ void BlockChecker::warp_arrived(Warp& warp, unsigned number) {
 }
 
 void BlockChecker::barrier_completed(Block& block, unsigned number, uint32_t waiting_warps, bool of_all) {
-  // A warp that has ended will never come, and is taken to have arrived.
+  // Warps that have ended count as arrived.
   for (const Warp& warp : block.warps)
     if (of_all && warp.state == WarpState::finished) join(barrier_clocks_[number], clocks_[warp.index]);
   for (; waiting_warps; waiting_warps &= waiting_warps - 1)
@@ -98,7 +98,7 @@ void BlockChecker::cluster_arrived(Warp& warp, bool relaxed) {
 
 void BlockChecker::cluster_barrier_completed() {
   ClusterPhase& arriving = home().cluster_arriving_;
-  // As at barriers of a block: a warp that has ended is taken to have arrived.
+  // As at barriers of a block: warps that have ended count as arrived.
   const auto join_ended = [&](const BlockChecker& checker) {
     for (const Warp& warp : checker.block_->warps)
       if (warp.state == WarpState::finished) join(arriving.released, checker.clocks_[warp.index]);
@@ -115,8 +115,8 @@ void BlockChecker::cluster_waited(Warp& warp) {
   join(reached_, home().cluster_passed_.reached);
 }
 
-// Other blocks must not access the shared memory of a block that has ended: each of their accesses is to happen before
-// something that the block waits for.
+// Other blocks must not access the shared memory of a block that has ended: each of their accesses must happen before
+// an event that the block waits for.
 void BlockChecker::block_ended() {
   if (!block_->cluster) return;
   Clock end = reached_;
@@ -139,7 +139,7 @@ void BlockChecker::block_ended() {
 
 // --- barriers ---
 
-// Do lanes that meet at `at` end there at once? Those are as good as ended.
+// Whether lanes that meet at `at` end there at once. Such lanes count as ended.
 static bool ends_threads(const Meeting& meeting) {
   if (meeting.activation->caller) return false;
   const MicroOp* op = meeting.at;

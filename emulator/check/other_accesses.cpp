@@ -20,7 +20,7 @@ bool BlockChecker::ordered(const GlobalAccess& before, unsigned warp) const {
 }
 
 GlobalAccess BlockChecker::global_access(const LaneAccesses& access, const Warp& warp, unsigned lane) const {
-  // A strong write that gives a moment away belongs to it: who found it there may write the place plainly.
+  // A strong write belongs to the moment that it publishes: a thread that acquires it may write the address weakly.
   const uint32_t fenced = clocks_[warp.index].fenced;
   return {.clock = known(clocks_[warp.index], warp.index),
           .instruction = access.op->instruction,
@@ -31,7 +31,7 @@ GlobalAccess BlockChecker::global_access(const LaneAccesses& access, const Warp&
           .strong = access.strength.strong};
 }
 
-// Where a strong write meets a read, nothing is said: flags and counters are looked at in passing.
+// A read racing with a strong write is not reported: flags and counters are polled with plain reads.
 void BlockChecker::load_global(Warp& warp, const LaneAccesses& access) {
   uint64_t previous = UINT64_MAX;
   for (uint32_t lanes = access.lanes; lanes; lanes &= lanes - 1) {
@@ -57,7 +57,7 @@ void BlockChecker::record_read(GlobalCell& cell, const GlobalAccess& read) const
   cell.read = read;
 }
 
-// A store of the bytes that are there changes nothing, and races with nothing.
+// A store that does not change the bytes races with nothing.
 void BlockChecker::store_global(Warp& warp, const LaneAccesses& access) {
   if (!access.strength.strong) find_lane_conflict(warp, access);
   for (uint32_t lanes = access.lanes; lanes; lanes &= lanes - 1) {
@@ -81,7 +81,7 @@ void BlockChecker::store_global(Warp& warp, const LaneAccesses& access) {
   }
 }
 
-// Which of the lanes that write one place in one instruction is the last is not defined.
+// Reports lanes that write different values to one address in one instruction: the winner is undefined.
 void BlockChecker::find_lane_conflict(Warp& warp, const LaneAccesses& access) {
   if (access.values.empty()) return;
   uint32_t before = 0;

@@ -96,7 +96,7 @@ void BlockChecker::access(Warp& warp, const MicroOp& op, Space space, const uint
     }
     const bool is_shared = place.space == Space::shared || place.space == Space::cluster;
     const SharedPlace in_shared = is_shared ? shared_place(place.space, place.address) : SharedPlace{};
-    if (is_shared && !in_shared.owner) continue; // the access itself will say so
+    if (is_shared && !in_shared.owner) continue; // reported by the access itself
     if (shared.strength.strong && (is_shared || place.space == Space::global)) {
       BlockChecker& keeper = is_shared ? *in_shared.owner : home();
       if (!keeper.has_room_for_places()) {
@@ -112,14 +112,14 @@ void BlockChecker::access(Warp& warp, const MicroOp& op, Space space, const uint
     if (place.space == Space::local) check_local(warp, op, lane, place.address, bytes, kind);
     LaneAccesses& all = is_shared ? shared : global;
     if (!is_shared && place.space != Space::global) continue;
-    // Out of bounds: the access itself will say so.
+    // Out of bounds: reported by the access itself.
     if (is_shared && !contains(0, shared_.bytes(), in_shared.offset, bytes)) continue;
     if (place.space == Space::global && !resolve(*block_, warp, lane, Space::global, place.address, bytes)) continue;
     all.addresses[lane] = is_shared ? in_shared.offset : place.address;
     all.lanes |= 1u << lane;
     owners[lane] = in_shared.owner;
   }
-  // The lanes of one block's shared memory after those of another's.
+  // Checks the lanes grouped by the owner of the shared memory.
   for (uint32_t left = shared.lanes; left; left &= ~shared.lanes) {
     BlockChecker& owner = *owners[std::countr_zero(left)];
     shared.lanes = 0;
@@ -146,7 +146,7 @@ void BlockChecker::check_started(Warp& warp, const LaneAccesses& access, BlockCh
                                                             access.strength.strong,
                                                             false,
                                                             static_cast<uint8_t>(rank_)};
-  // A barrier that all have passed says so even where its arrivals release nothing.
+  // A barrier that all warps have passed shows it, even if its arrivals release nothing.
   for (const Clock* clock : {&clocks_[warp.index], &reached_}) {
     if (clock->known.empty()) continue; // no barrier yet
     const auto begin = clock->known.begin() + owner.rank_ * maximum_agents;
@@ -192,13 +192,13 @@ void BlockChecker::load_shared(Warp& warp, const LaneAccesses& access, ShadowAcc
   }
 }
 
-// One read is enough to remember while all others happened before it.
+// Recording one read suffices if all earlier reads happened before it.
 void BlockChecker::record_read(ShadowCell& cell, const ShadowAccess& read) {
   if (cell.readers) {
     shared_.readers(cell)[read.warp] = read;
   } else if (cell.read.clock == 0 ||
              (read.warp >= maximum_warps ? cell.read.warp == read.warp : ordered(cell.read, read.warp))) {
-    // A weak read is not hidden by a strong one of the same time.
+    // A weak read is not replaced by a strong one with the same clock.
     if (cell.read.warp == read.warp && cell.read.clock == read.clock && !cell.read.strong) return;
     cell.read = read;
   } else {
@@ -308,7 +308,7 @@ void BlockChecker::release_products(Warp& warp, Space space, uint64_t address, u
   }
   const SharedPlace place = shared_place(space, address);
   if (!place.owner) return;
-  // The warp itself finds out as the others do.
+  // The warp itself acquires the products like all others.
   Clock done = clocks_[warp.index];
   known(done, maximum_warps + warp.index / warps_of_group) = number;
   join(place.owner->given_[shared_window + place.offset], done);
@@ -333,13 +333,13 @@ void BlockChecker::tensor_memory_misuse(Warp& warp, const MicroOp& op, std::stri
            fmt::format("tensor memory: {}", what), place);
 }
 
-// Was the byte written by an asynchronous operation, or is there a fence behind the write that the reader knows of?
+// Reports a missing fence unless an asynchronous operation wrote the byte, or a known fence follows the write.
 void BlockChecker::check_proxy(Warp& warp, const LaneAccesses& access, unsigned lane, uint64_t address,
                                const ShadowAccess& write) {
   if (write.clock == 0 || write.by_async_proxy ||
       write.clock <= clocks_[warp.index].known[proxied_place(write.rank, write.warp)])
     return;
-  if (!ordered(write, warp.index)) return; // a race, which has been told
+  if (!ordered(write, warp.index)) return; // a race, reported already
   Found* found = nullptr;
   if (!is_new(*access.op, FindingKind::missing_fence, found)) return;
   describe(
