@@ -1,5 +1,5 @@
 // mapa and getctarank (PTX ISA 9.7.9.23 and 9.7.9.24): addresses of the same variable in other blocks of the cluster,
-// and whose an address is. How an address holds a rank: BlockCluster in emulator/core/block.h.
+// and the rank of an address. The encoding of ranks in addresses: BlockCluster in emulator/core/block.h.
 #include "emulator/cluster/operations.h"
 #include "emulator/core/address.h"
 #include "emulator/core/block.h"
@@ -14,10 +14,10 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-constexpr uint64_t most_rank = window_size / shared_rank_bytes - 1; // that fits into an address
+constexpr uint64_t most_rank = window_size / shared_rank_bytes - 1; // the largest rank that fits into an address
 constexpr uint32_t flag_generic = 1;
 
-// The lane's address in shared::cluster; false after the block has failed.
+// Gets the lane's address in shared::cluster. Returns false after failing the block.
 bool cluster_address(Warp& warp, const MicroOp& op, unsigned lane, uint64_t given, uint64_t& address) {
   address = given;
   if (op.flags & flag_generic) {
@@ -43,7 +43,7 @@ const MicroOp* map_address(Warp& warp, const MicroOp& op) {
     const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
     uint64_t address = 0;
     if (!cluster_address(warp, op, lane, given[lane], address)) return nullptr;
-    // A rank that no cluster has stays one, so that the access says so.
+    // An invalid rank stays invalid, so that the access reports it.
     const uint64_t rank = std::min<uint64_t>(ranks[lane], most_rank);
     mapped[lane] = given[lane] - address + address % shared_rank_bytes + rank * shared_rank_bytes;
   }

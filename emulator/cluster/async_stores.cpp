@@ -1,6 +1,6 @@
 // st.async and red.async that count their bytes at an mbarrier (PTX ISA 9.7.9.12 and 9.7.13.7): stores and reductions
-// in the shared memory of another block, without a read of it. They take place when they are issued, late copies or
-// not; a kernel that waits at the mbarrier sees no difference.
+// in the shared memory of another block, without a result. They are performed when they are issued, with late_copies,
+// too; a kernel that waits at the mbarrier observes no difference.
 #include "emulator/cluster/operations.h"
 #include "emulator/core/check.h"
 #include "emulator/core/watch.h"
@@ -41,7 +41,7 @@ template <class T> T reduced(Reduction kind, T old, T b) {
   return b;
 }
 
-// MicroOp::flags: a Space, the widths of the addresses (async_access.h), and a Reduction from here on.
+// MicroOp::flags: a Space, the widths of the addresses (async_access.h), and from this bit on a Reduction.
 constexpr unsigned reduction_shift = 16;
 
 // Both addresses are shared::cluster, or generic.
@@ -57,7 +57,7 @@ bool lies_right(Warp& warp, const MicroOp& op, unsigned lane, Space space, CopyT
   return space == Space::shared || is_in_same_block(warp, op, lane, target);
 }
 
-// op.source: destination, mbarrier; the values are in the list at op.extra, op.count of them. op.immediate: the
+// op.source: destination, mbarrier; the op.count values are in the list at op.extra. op.immediate: the
 // offsets.
 template <class T> const MicroOp* store_async(Warp& warp, const MicroOp& op) {
   Block& block = *warp.block;

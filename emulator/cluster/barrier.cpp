@@ -1,6 +1,6 @@
-// barrier.cluster (PTX ISA 9.7.13.4): threads of all blocks of a cluster arrive, and wait until all that have not ended
-// have arrived. Arrival and wait are instructions of their own, so that a thread can arrive for the next phase while
-// others have yet to wait for the last one.
+// barrier.cluster (PTX ISA 9.7.13.4): threads of all blocks of a cluster arrive, and wait until all threads that have
+// not ended have arrived. Arrive and wait are separate instructions, so that a thread can arrive for the next phase
+// before others have waited for the last one.
 #include "emulator/cluster/operations.h"
 #include "emulator/core/block.h"
 #include "emulator/core/check.h"
@@ -21,7 +21,7 @@ const MicroOp* on_machine(Warp& warp, const MicroOp& op) {
                           std::string(warp.block->machine->model().title()) + " has no barriers of clusters");
 }
 
-constexpr unsigned cluster_barrier = 16; // behind the barriers of a block
+constexpr unsigned cluster_barrier = 16; // numbered after the barriers of a block
 
 void note_execution(Warp& warp, const MicroOp& op) {
   if (warp.block->checker)
@@ -76,7 +76,7 @@ bool Block::waits_at_cluster_barrier() const {
   });
 }
 
-// `anybody`: set when a thread has arrived.
+// `anybody`: set if a live thread has arrived.
 bool Block::has_arrived_at_cluster_barrier(bool& anybody) const {
   if (live_warps == 0) return true;
   if (next_to_start_ < warps.size()) return false;

@@ -12,10 +12,10 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// Clusters that spin on one another are all kept.
+// Limit on clusters that spin on one another and stay resident.
 constexpr size_t resident_cluster_limit = 512;
-// Turns of clusters that spin, without one of them ending, before it is watched whether anything changes; and when this
-// many turns for each resident cluster have changed nothing, nothing will come.
+// Turns of spinning clusters, without one of them ending, before changes are tracked; the launch is given up after this
+// many turns per resident cluster without a change.
 constexpr uint64_t patient_turns = 10'000;
 constexpr uint64_t turns_without_change = 64;
 
@@ -32,7 +32,7 @@ public:
   bool takes(const KernelImage&, const LaunchRequest& request) const override {
     return request.cluster && request.cluster->count() > 1;
   }
-  // They see blocks that take turns, as where blocks spin.
+  // Observers see blocks that take turns, as with spinning blocks.
   bool allows_observer() const override { return true; }
   Result<std::unique_ptr<MachineRun>> begin(KernelImage&, const LaunchRequest& request) const override {
     std::unique_ptr<MachineRun> run = std::make_unique<ClusterRun>(request);
@@ -44,7 +44,7 @@ uint64_t linear_index(const Dimensions& grid, const Dimensions& index) {
   return index.x + uint64_t(grid.x) * (index.y + uint64_t(grid.y) * index.z);
 }
 
-// The first block of cluster `number`, counted as blocks are: x first.
+// The index of the first block of cluster `number`, counted like blocks: x first.
 Dimensions origin_of(const LaunchRequest& request, uint64_t number) {
   const Dimensions& grid = request.grid;
   const Dimensions& size = *request.cluster;
@@ -53,7 +53,7 @@ Dimensions origin_of(const LaunchRequest& request, uint64_t number) {
           static_cast<uint32_t>(number / columns / rows) * size.z};
 }
 
-// Of the block of that rank in the cluster of `size` blocks whose first one is `origin`.
+// The index of the block of that rank in the cluster of `size` blocks whose first block is `origin`.
 Dimensions index_of(const Dimensions& origin, const Dimensions& size, uint32_t rank) {
   return {origin.x + rank % size.x, origin.y + rank / size.x % size.y, origin.z + rank / size.x / size.y};
 }
@@ -104,7 +104,7 @@ BlockState RunningCluster::run(BlockSource& source) {
       source.finish(block);
     }
     if (!live) return BlockState::finished;
-    // Threads that have ended hold up no barrier.
+    // Threads that have ended do not delay a barrier.
     for (size_t rank = 0; rank < blocks_.size() && !progress; ++rank)
       progress = !members_.has_exited[rank] && blocks_[rank]->complete_cluster_barrier();
     if (progress) continue;
@@ -123,14 +123,14 @@ void RunningCluster::watch_progress(bool watch) {
     block->watch_progress = watch;
 }
 
-// What the other blocks have printed is the launch's, too.
+// The output of the other blocks is taken, too.
 void RunningCluster::fail(BlockSource& source, Block& failed) {
   for (size_t rank = 0; rank < blocks_.size(); ++rank)
     if (!members_.has_exited[rank] && blocks_[rank].get() != &failed) source.take_output(*blocks_[rank]);
   source.fail(failed);
 }
 
-// Where the first block stands that does more than wait at the cluster's barrier; the others wait for it.
+// Reports the deadlock at the first block with a wait other than the cluster's barrier; all others wait for it.
 void RunningCluster::report_deadlock(BlockSource& source) {
   Block* where = nullptr;
   for (size_t rank = 0; rank < blocks_.size(); ++rank) {
@@ -163,7 +163,7 @@ void RunningCluster::give_up(BlockSource& source) {
 
 // --- a launch ---
 
-// Does the observer want the cluster to run? One that samples blocks may want some of them: then the launch has failed.
+// Whether the observer lets the cluster run. If it samples blocks and wants only some of them, the launch fails.
 bool ClusterRun::is_to_run(BlockSource& source, const Dimensions& origin) const {
   const Dimensions& size = *request_->cluster;
   if (!request_->observer) return true;
@@ -181,7 +181,7 @@ bool ClusterRun::is_to_run(BlockSource& source, const Dimensions& origin) const 
   return false;
 }
 
-// The next cluster of the grid, started. Null: there are no more, no fuel, or no memory for one more.
+// The next cluster of the grid, started. nullptr: there are no more, no fuel is left, or no memory for another one.
 std::unique_ptr<RunningCluster> ClusterRun::next_cluster(BlockSource& source, bool is_needed) {
   const Dimensions& size = *request_->cluster;
   const uint64_t count = source.count() / size.count();
@@ -214,7 +214,7 @@ bool ClusterRun::nothing_will_come(const RunningCluster& cluster, size_t residen
   return ++unchanged_turns_ > turns_without_change * resident;
 }
 
-// Clusters that spin go to the back of the line, and new ones are started: one of those may be what they wait for.
+// Spinning clusters go to the end of the queue, and new ones are started: they may be the ones waited for.
 void ClusterRun::run(BlockSource& source) {
   std::deque<std::unique_ptr<RunningCluster>> spinning;
   for (;;) {

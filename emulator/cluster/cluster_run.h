@@ -1,7 +1,7 @@
 // Launches in clusters (thread block clusters, PTX ISA 5.1 "Cluster of Cooperative Thread Arrays"): the blocks of a
-// cluster are started together and take turns on one host thread, each until it ends or nothing in it can go on without
-// another block. A row of emulator/machines/registry.def makes it known to the emulator, as it does with the papers'
-// machines, none of which runs blocks in clusters.
+// cluster are started together and take turns on one host thread, each until it ends or cannot continue without another
+// block. Like the papers' machines, none of which runs clusters, this one is registered by a row of
+// emulator/machines/registry.def.
 #pragma once
 
 #include "emulator/core/machine.h"
@@ -14,20 +14,20 @@ namespace ptxrewrite::emulator {
 
 const MachineModel& cluster_machine();
 
-// The blocks of one cluster while it runs.
+// The blocks of one cluster while they run.
 class RunningCluster {
 public:
-  // By rank, prepared. They stay: the cluster may be started again as another one.
+  // Takes prepared blocks, by rank. They are reused when the object is started as another cluster.
   explicit RunningCluster(std::vector<std::unique_ptr<Block>> blocks);
 
-  // Makes it the cluster whose first block is `origin` in the grid.
+  // Starts the cluster whose first block is `origin` in the grid.
   void start(BlockSource& source, const Dimensions& origin);
-  // Until all blocks have ended, one has failed (source knows), or all that can run spin.
+  // Runs until all blocks have ended, one has failed (source has the failure), or all runnable warps spin.
   BlockState run(BlockSource& source);
-  // Did the last run() change anything? (Block::watch_progress)
+  // Whether the last run() changed anything (Block::watch_progress).
   bool changed() const;
   void watch_progress(bool watch);
-  // The launch fails: all blocks of all clusters spin.
+  // Fails the launch because all blocks of all clusters spin.
   void give_up(BlockSource& source);
   const std::vector<std::unique_ptr<Block>>& blocks() const { return blocks_; }
 
@@ -52,9 +52,9 @@ private:
   bool nothing_will_come(const RunningCluster& cluster, size_t resident);
 
   const LaunchRequest* request_;
-  uint64_t next_ = 0; // cluster that has not been started
+  uint64_t next_ = 0; // the next cluster to start
   std::unique_ptr<RunningCluster> spare_;
-  uint64_t turns_ = 0; // of clusters that spin, since one has ended
+  uint64_t turns_ = 0; // of spinning clusters, since a cluster last ended
   uint64_t unchanged_turns_ = 0;
 };
 

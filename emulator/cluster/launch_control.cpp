@@ -1,6 +1,6 @@
-// clusterlaunchcontrol (PTX ISA 9.7.13.18): a running cluster asks for the work of one that has not started. Here every
-// cluster counts as started, so that the answer always is that nothing was cancelled: what a kernel finds on a GPU with
-// room for the whole grid. Each cluster then does its own work.
+// clusterlaunchcontrol (PTX ISA 9.7.13.18): a running cluster requests the work of one that has not started. Here every
+// cluster counts as started, so that the response always is that no cluster was cancelled, as on a GPU with room for
+// the whole grid. Each cluster then does its own work.
 #include "emulator/cluster/operations.h"
 #include "emulator/core/check.h"
 #include "emulator/core/watch.h"
@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t response_bytes = 16;
 constexpr uint32_t flag_to_all = 1u << 16; // .multicast::cluster::all
 
-// The answer, opaque to kernels: bit 0 says whether a cluster was cancelled, the upper three words which one.
+// Writes the response, opaque to kernels: bit 0: whether a cluster was cancelled, the upper three words: which one.
 bool answer(Warp& warp, const MicroOp& op, unsigned lane, Space space, const CopyTarget& target) {
   Block& block = *warp.block;
   std::byte* to = lane_bytes(warp, op, lane, space, target.to, response_bytes, response_bytes, "store of a response");
@@ -39,7 +39,7 @@ bool answer(Warp& warp, const MicroOp& op, unsigned lane, Space space, const Cop
   return false;
 }
 
-// op.source: where the response goes, mbarrier. op.immediate: the offsets.
+// op.source: address of the response, mbarrier. op.immediate: the offsets.
 const MicroOp* try_cancel(Warp& warp, const MicroOp& op) {
   const auto offsets = std::bit_cast<CopyOffsets>(op.immediate);
   const auto space = static_cast<Space>(op.flags & 0xff);
@@ -54,7 +54,7 @@ const MicroOp* try_cancel(Warp& warp, const MicroOp& op) {
   });
 }
 
-// op.extra: the word of the response.
+// op.extra: index of the response's word.
 const MicroOp* is_cancelled(Warp& warp, const MicroOp& op) {
   const auto* responses = warp.lanes<Bits128>(op.source[0]);
   detail::write_lanes<bool>(warp, op.destination[0], warp.mask,
@@ -109,7 +109,7 @@ void decode_query(Decoder& decoder) {
       const LaneRef target = decoder.destination(operands[0], lanes_of_bits(32));
       return emit(decoder.emit(&first_block), target, i + 1);
     }
-  // All three; the fourth element says nothing.
+  // The three indices; the fourth element is unspecified.
   std::vector<LaneRef> targets;
   for (const ir::Operand& element : operands.subspan(1, operands[0].group_size()))
     targets.push_back(decoder.destination(element, lanes_of_bits(32)));

@@ -1,4 +1,4 @@
-// Instructions of thread block clusters. The cluster machine (cluster_run.h) adds them to the table of operations.
+// Instructions of thread block clusters. The cluster machine (cluster_run.h) adds them to the operation table.
 #pragma once
 
 #include "emulator/core/operation.h"
