@@ -1,4 +1,4 @@
-// Rows of the .approx instructions, and of the forms of PTX 1.3 and older that mean them: without .approx, with .ftz.
+// Rows of the .approx instructions, and of equivalent forms of PTX 1.3 and older: without .approx, with .ftz.
 #include "emulator/semantics/approximate.h"
 #include "emulator/core/operation.h"
 #include "emulator/operations/float_modes.h"

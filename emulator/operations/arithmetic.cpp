@@ -10,7 +10,7 @@ namespace {
 
 using namespace semantics;
 
-// Where wrapping makes signed and unsigned the same, one function serves both.
+// Signed and unsigned types share a function where wrapping gives the same result.
 void add_sums(OperationTable& table) {
   table.row<&add<uint16_t>>("add.{u16|s16}");
   table.row<&add<uint32_t>>("add.{u32|s32}");

@@ -1,5 +1,5 @@
 // Rows of extended-precision arithmetic: add.cc addc sub.cc subc mad.cc madc. The carry flag is a predicate of the
-// activation: the last source of a function that reads it, the second result of one that writes it.
+// activation: it is the last source of a function that reads it, the second result of one that writes it.
 #include "emulator/semantics/carry.h"
 #include "emulator/core/operation.h"
 

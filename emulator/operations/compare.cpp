@@ -1,7 +1,7 @@
 // Rows of comparison and selection: setp and set of integers, selp, slct.
 //
-// `setp.lt.s32 p, a, b`, by far the most frequent kind, has a function per comparison; all others read the comparison
-// and the operation that joins it with a predicate from the flags.
+// `setp.lt.s32 p, a, b`, by far the most frequent kind, has a function per comparison; all others take the comparison
+// and the operation that combines it with a predicate from the flags.
 #include "emulator/semantics/compare.h"
 #include "emulator/core/operation.h"
 
@@ -32,7 +32,7 @@ template <class T> constexpr Two<bool, bool> joined_predicates(T a, T b, bool c,
   const PredicatePair<bool> pair = setp(joined_by(flags), holds(a, b, flags), c);
   return {pair.p, pair.q};
 }
-// `true_value` is what stands for true: all ones, or 1.0f.
+// `true_value`: the representation of true, all ones or 1.0f.
 template <class T, uint32_t true_value> constexpr uint32_t set_value(T a, T b, Flags flags) {
   return holds(a, b, flags) ? true_value : 0;
 }
@@ -139,7 +139,7 @@ template <class T> constexpr T selected_by_float(T a, T b, float selector, Flags
   return slct_f32(a, b, selector, flags.has(flag_ftz));
 }
 
-// What is selected only moves: floats go as their bits.
+// Selected values are only moved: floats are handled as bits.
 void add_selection(OperationTable& table) {
   table.row<&selp<uint16_t>>("selp.{b16|u16|s16}");
   table.row<&selp<uint32_t>>("selp.{b32|u32|s32|f32}");

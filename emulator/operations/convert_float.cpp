@@ -147,7 +147,7 @@ template <SmallFormat Format, bool Relu> constexpr PackOfTwo<Format> pack_f16x2(
   table.row<&unpack_small<format, false>>("cvt.rn.f16x2" type "x2");                                                   \
   table.row<&unpack_small<format, true>>("cvt.rn.relu.f16x2" type "x2");
 
-// Four sources and random bits are more operands than a micro-operation has: they stand in a list.
+// Four sources and random bits exceed the operands of a micro-operation: they are in a list.
 template <SmallFormat Format, bool Relu> const MicroOp* pack_of_four(Warp& warp, const MicroOp& op) {
   const LaneRef* list = warp.activation->function->lists.data() + op.extra;
   const float* values[] = {warp.lanes<float>(list[0]), warp.lanes<float>(list[1]), warp.lanes<float>(list[2]),

@@ -1,8 +1,8 @@
 // Rows of conversions between floats and integers, in either direction.
 //
 // f32 to 32-bit integers toward zero and to the nearest, and integers to the nearest f32, are frequent and have
-// functions of their own; the others read rounding, .ftz and .sat from the flags. To integers .sat changes nothing, and
-// .ftz matters for roundings away from zero only.
+// separate functions; the others take rounding, .ftz and .sat from the flags. In conversions to integers .sat has no
+// effect, and .ftz matters only for roundings away from zero.
 #include "emulator/core/operation.h"
 #include "emulator/operations/float_modes.h"
 #include "emulator/semantics/convert.h"
@@ -46,7 +46,7 @@ void add_to_integers(OperationTable& table) {
   TO(int64_t, ".s64")
 }
 
-// --- from integers: never subnormal, so .ftz changes nothing ---
+// --- from integers: never subnormal, so .ftz has no effect ---
 
 template <class Int> constexpr float nearest_f32(Int a) {
   return int_to_f32<FloatMode<>>(a);

@@ -29,7 +29,7 @@ void add_conversions(OperationTable& table) {
 }
 #undef TO
 
-// .sat is there only where the source has numbers that the destination lacks.
+// .sat exists only if the source type has values outside of the destination's range.
 void add_saturating_conversions(OperationTable& table) {
   table.row<&cvt_sat<uint8_t, uint16_t>>("cvt.sat.u8.u16");
   table.row<&cvt_sat<uint8_t, uint32_t>>("cvt.sat.u8.u32");

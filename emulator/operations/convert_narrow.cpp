@@ -1,7 +1,7 @@
-// Rows of the conversions that PTX 9.1 to 9.4 added: bf16x2 to and from 8, 6 and 4-bit floats, .rz and .pzo, scales of
-// one or two ue8m0, and the fixed-point numbers .s2f6x2. There are many combinations, so one function serves all and
-// the formats are data. The first of two sources is the upper number; of a scale of two the upper one is the upper
-// number's.
+// Rows of the conversions added by PTX 9.1 to 9.4: bf16x2 to and from 8, 6 and 4-bit floats, .rz and .pzo, scales of
+// one or two ue8m0, and the fixed-point numbers .s2f6x2. There are many combinations, so one function serves all, with
+// the formats as data. The first of two sources is the upper number; of two scales the upper one belongs to the upper
+// number.
 #include "emulator/core/decode.h"
 #include "emulator/core/operation.h"
 #include "emulator/operations/families.h"
@@ -41,7 +41,7 @@ uint32_t convert(const Conversion& what, uint32_t code, uint32_t scale, bool upp
   return code_of(scaled(what, value_of(what.from, code), scale, upper), what.to);
 }
 
-// op.source: a, b, scale. Two registers become one pack.
+// Packs two registers. op.source: a, b, scale.
 const MicroOp* pack_two(Warp& warp, const MicroOp& op) {
   const auto what = std::bit_cast<Conversion>(op.immediate);
   const uint32_t* upper = warp.lanes<uint32_t>(op.source[0]);
@@ -54,7 +54,7 @@ const MicroOp* pack_two(Warp& warp, const MicroOp& op) {
   return &op + 1;
 }
 
-// A pack becomes another pack.
+// Converts a pack to another format.
 const MicroOp* convert_pack(Warp& warp, const MicroOp& op) {
   const auto what = std::bit_cast<Conversion>(op.immediate);
   const uint32_t* pack = warp.lanes<uint32_t>(op.source[0]);
@@ -68,7 +68,7 @@ const MicroOp* convert_pack(Warp& warp, const MicroOp& op) {
   return &op + 1;
 }
 
-// One number.
+// Converts a single number.
 const MicroOp* convert_one(Warp& warp, const MicroOp& op) {
   const auto what = std::bit_cast<Conversion>(op.immediate);
   const uint32_t* source = warp.lanes<uint32_t>(op.source[0]);
@@ -77,7 +77,7 @@ const MicroOp* convert_one(Warp& warp, const MicroOp& op) {
   return &op + 1;
 }
 
-// The format of a type or of each half of it. Only types that the patterns below have come here.
+// The format of a type, or of each half of it. Only called with types of the patterns below.
 NarrowKind kind_of(ir::ScalarType type) {
   switch (type) {
   case ir::ScalarType::e5m2x2:

@@ -1,4 +1,4 @@
-// Families of operations that are a part of a larger one, which adds their rows.
+// Families of operations that are parts of a larger family, which adds their rows.
 #pragma once
 
 namespace ptxrewrite::emulator {

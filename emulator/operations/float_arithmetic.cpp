@@ -1,9 +1,9 @@
 // Rows of f32 and f64 arithmetic: add sub mul fma mad div rcp sqrt in all roundings, abs neg copysign testp, of f32x2,
 // and mixed precision add sub fma.
 //
-// Every combination of rounding, .ftz and .sat of f32 has a function of its own. Forms without a rounding or .approx
-// that only PTX 1.3 and older have mean what the manual says there: approximations with .ftz for f32 (approximate.cpp),
-// and fma with .ftz for mad.f32, which is how it is compiled for later machines.
+// Every combination of rounding, .ftz and .sat of f32 has its own function. Forms without a rounding or .approx, which
+// only PTX 1.3 and older have, follow the manual: approximations with .ftz for f32 (approximate.cpp), and fma with .ftz
+// for mad.f32, as it is compiled for later machines.
 #include "emulator/core/operation.h"
 #include "emulator/operations/float_modes.h"
 #include "emulator/semantics/float.h"
@@ -14,7 +14,7 @@ namespace {
 using namespace semantics;
 using enum Rounding;
 
-// `word` is the mnemonic, `nearest` what stands for rounding to nearest: ".rn", or "[.rn]" where it may be left out.
+// `word` is the mnemonic, `nearest` the word for rounding to nearest: ".rn", or "[.rn]" if it is optional.
 #define ROUNDINGS(function, word, nearest, flush, rest)                                                                \
   table.row<&function<FloatMode<nearest_even, flush>>>(word nearest rest);                                             \
   table.row<&function<FloatMode<toward_zero, flush>>>(word ".rz" rest);                                                \
@@ -73,7 +73,7 @@ void add_f64(OperationTable& table) {
   table.row<&rcp_by_flags<true>>("rcp{.rn|.rz|.rm|.rp}.ftz.f64");
 }
 
-// f32x2, in directed rounding by flags.
+// f32x2, with the directed rounding taken from the flags.
 template <class Operation> constexpr Float32x2 directed_pair(Flags flags, Operation operation) {
   return by_rounding(flags, [&]<Rounding mode>() {
     return flags.has(flag_ftz) ? operation.template operator()<FloatMode<mode, true>>()
@@ -141,7 +141,7 @@ void add_signs_and_properties(OperationTable& table) {
   table.row<&testp<FloatProperty::not_a_number, double>>("testp.notanumber.f64");
   table.row<&testp<FloatProperty::normal, double>>("testp.normal.f64");
   table.row<&testp<FloatProperty::subnormal, double>>("testp.subnormal.f64");
-  // Without a property: true for everything, as ptxas folds it.
+  // Without a property: always true, as ptxas folds it.
   table.row<[](float) { return true; }>("testp.f32");
   table.row<[](double) { return true; }>("testp.f64");
 }

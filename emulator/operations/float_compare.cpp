@@ -1,8 +1,8 @@
 // Rows of comparisons of floats: setp and set of f32 f64 f16 f16x2 bf16 bf16x2, and set with a result in f16 or bf16 of
 // integers, too.
 //
-// `setp.lt.f32 p, a, b` and its kin have a function per comparison. All others read from the flags which of less,
-// equal, greater and unordered make the comparison true, and what joins it with a predicate.
+// `setp.lt.f32 p, a, b` and similar forms have a function per comparison. All others take from the flags the outcomes
+// (less, equal, greater, unordered) that make the comparison true, and the operation that combines it with a predicate.
 #include "emulator/semantics/float_compare.h"
 #include "emulator/core/operation.h"
 #include "emulator/operations/float_modes.h"
@@ -60,14 +60,14 @@ constexpr bool joined(bool comparison, bool c, Flags flags) {
   return combine(operation, comparison, c);
 }
 
-// Without a predicate to join, c is anything.
+// Without a predicate to combine with, c is arbitrary.
 template <class T> constexpr bool predicate(T a, T b, Flags flags) {
   return holds(a, b, flags);
 }
 template <class T> constexpr bool joined_predicate(T a, T b, bool c, Flags flags) {
   return joined(holds(a, b, flags), c, flags);
 }
-// q is made of the complement of the comparison.
+// q is computed from the complement of the comparison.
 template <class T> constexpr Two<bool, bool> predicates(T a, T b, Flags flags) {
   const bool comparison = holds(a, b, flags);
   return {comparison, !comparison};
@@ -76,7 +76,7 @@ template <class T> constexpr Two<bool, bool> joined_predicates(T a, T b, bool c,
   const bool comparison = holds(a, b, flags);
   return {joined(comparison, c, flags), joined(!comparison, c, flags)};
 }
-// p is made of the lower elements, q of the upper ones.
+// p is computed from the lower elements, q from the upper ones.
 template <class T> constexpr Two<bool, bool> predicates_of_pairs(Pair<T> a, Pair<T> b, Flags flags) {
   return {holds(a.low, b.low, flags), holds(a.high, b.high, flags)};
 }

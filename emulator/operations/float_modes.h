@@ -1,7 +1,7 @@
-// What rows of float operations share: modifiers that arrive as flags, and packed operands.
+// Common code of float operations: modifiers that arrive as flags, and packed operands.
 //
-// Modifiers that matter for speed have rows of their own and are template parameters of the function. The others arrive
-// in Flags; by_rounding and its kin turn them into template parameters where they are used.
+// Modifiers that matter for speed have separate rows and are template parameters of the function. The others arrive in
+// Flags; by_rounding and similar functions turn them into template parameters.
 #pragma once
 
 #include "emulator/core/lanes.h"
@@ -13,7 +13,7 @@
 
 namespace ptxrewrite::emulator {
 
-// Halves are stored as their bits, pairs with the lower element in the lower bits.
+// Halves are stored as bits, pairs with the lower element in the lower bits.
 template <class Half> struct HalfStorage {
   using Stored = uint16_t;
   static constexpr Half load(Stored stored) { return {stored}; }
@@ -52,7 +52,7 @@ template <> struct LaneStorage<semantics::Float32x2> {
   }
 };
 
-// function.template operator()<mode>() for the instruction's rounding, to nearest even where it has none.
+// Calls function.template operator()<mode>() with the instruction's rounding, by default to nearest even.
 template <class Function> constexpr auto by_rounding(Flags flags, Function function) {
   using semantics::Rounding;
   if (flags.has(flag_rz)) return function.template operator()<Rounding::toward_zero>();
@@ -68,7 +68,7 @@ template <class T> constexpr T saturated_by(Flags flags, T a) {
   return flags.has(flag_sat) ? semantics::saturated(a) : a;
 }
 
-// Functions of two and three numbers on both elements of packed operands, as rows name them.
+// Functions of one, two and three numbers applied to both elements of packed operands, as used in rows.
 template <auto function, class T> inline constexpr auto each_of_one = &semantics::on_pair<function, T>;
 template <auto function, class T>
 inline constexpr auto each_of_two = &semantics::on_pair<function, T, semantics::Pair<T>>;

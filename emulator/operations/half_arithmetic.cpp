@@ -85,7 +85,7 @@ void add_f16(OperationTable& table){
                                 FMA(ftz_relu, ".ftz.relu") FMA(oob, ".oob") FMA(oob_sat, ".oob.sat")
                                     FMA(oob_relu, ".oob.relu")}
 
-// bf16 fma with its roundings, .relu and .oob by flags.
+// bf16 fma with roundings, .relu and .oob taken from the flags.
 BFloat16 fma_by_flags(BFloat16 a, BFloat16 b, BFloat16 c, Flags flags) {
   const BFloat16 sum =
       by_rounding(flags, [&]<Rounding mode>() { return fma_half<BFloat16, HalfMode{.rounding = mode}>(a, b, c); });

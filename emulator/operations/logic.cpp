@@ -25,7 +25,7 @@ void add_bitwise(OperationTable& table) {
   table.row<&cnot<uint64_t>>("cnot.b64");
 }
 
-// Predicates are masks: one word operation serves all lanes.
+// Predicates are masks: one word operation computes all lanes.
 void write_predicate(Warp& warp, LaneRef destination, uint32_t value) {
   uint32_t& target = warp.predicate(destination);
   target = (target & ~warp.mask) | (value & warp.mask);
@@ -35,7 +35,7 @@ template <auto function> const MicroOp* combine_predicates(Warp& warp, const Mic
   return &op + 1;
 }
 
-// The second source of `not` is the first one again.
+// The second source of `not` is its first one.
 void decode_predicates(Decoder& decoder, Handler handler) {
   constexpr LaneType predicate{LaneKind::predicate, 1};
   const LaneRef a = decoder.source(decoder.operands()[decoder.top_level(1)], predicate);
@@ -51,7 +51,7 @@ template <auto function> void decode_predicate_logic(Decoder& decoder, ir::Instr
   decode_predicates(decoder, &combine_predicates<function>);
 }
 
-// The table is in `extra`. The third source of the forms with .and and .or is the predicate q.
+// The table is in `extra`. In forms with .and and .or the fourth source is the predicate q.
 const MicroOp* run_lop3(Warp& warp, const MicroOp& op) {
   const auto* a = warp.lanes<uint32_t>(op.source[0]);
   const auto* b = warp.lanes<uint32_t>(op.source[1]);

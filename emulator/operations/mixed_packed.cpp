@@ -33,7 +33,7 @@ template <class Half> Float32x2 fma_of_floats(Pair<Half> a, Float32x2 b, Float32
   });
 }
 
-// An exact value or one rounded to odd.
+// Rounds an exact value, or one rounded to odd.
 template <class Half, NarrowRounding Mode> Half half_of(double value) {
   return to_half<Half, Mode>(narrow_odd(value));
 }
@@ -99,7 +99,7 @@ uint32_t compute_four(const Quadruple& what, uint32_t flags, uint32_t a, uint32_
   return packed;
 }
 
-// op.source: a, b, c, of which those that an operation lacks are any; op.immediate: the Quadruple.
+// op.source: a, b, c; those that the operation lacks are arbitrary. op.immediate: the Quadruple.
 template <Arithmetic operation> const MicroOp* run_four(Warp& warp, const MicroOp& op) {
   const auto what = std::bit_cast<Quadruple>(op.immediate);
   const uint32_t* a = warp.lanes<uint32_t>(op.source[0]);

@@ -1,5 +1,5 @@
-// Rows of what PTX 9.2 to 9.4 added to integers: four bytes in a register (.u8x4 .s8x4), saturation of unsigned and of
-// packed numbers, set of packed numbers, and the carry-less product.
+// Rows of integer instructions added by PTX 9.2 to 9.4: four bytes in a register (.u8x4 .s8x4), saturation of unsigned
+// and of packed numbers, set of packed numbers, and the carry-less product.
 #include "emulator/core/operation.h"
 #include "emulator/operations/families.h"
 #include "emulator/semantics/integer.h"

@@ -1,5 +1,5 @@
-// The video instructions. Which bytes and halves an instruction names is packed into the micro-operation's immediate
-// when it is decoded; a handler exists per operation.
+// The video instructions. The decoder packs the selected bytes and halves into the micro-operation's immediate; there
+// is one handler per operation.
 #include "emulator/semantics/video.h"
 #include "emulator/core/decode.h"
 
@@ -11,7 +11,7 @@ namespace {
 using namespace semantics;
 using enum IntegerComparison;
 
-// All that a scalar video instruction says besides its operation: the micro-operation's immediate.
+// The parameters of a scalar video instruction besides its operation: the micro-operation's immediate.
 struct ScalarShape {
   VideoPart destination, a, b;
   enum : uint8_t {
@@ -85,8 +85,8 @@ VideoPart part_of(const ir::Operand& operand) {
   }
 }
 
-// Emits the handler for d, a, b and c (0 where the instruction has none). The types are those of the sources, in front
-// of them the destination's unless the instruction has none.
+// Emits the handler for d, a, b and c (0 if the instruction has no c). The form's types are those of the sources,
+// preceded by the destination's type if there is one.
 void decode_scalar(Decoder& decoder, Handler handler, ScalarShape shape) {
   constexpr LaneType word{LaneKind::unsigned_integer, 32};
   const std::span<const ir::Operand> operands = decoder.operands();

@@ -1,5 +1,5 @@
-// The video instructions on halves and bytes. Which elements an instruction names is packed into the micro-operation's
-// immediate when it is decoded; a handler exists per operation.
+// The video instructions on halves and bytes. The decoder packs the selected elements into the micro-operation's
+// immediate; there is one handler per operation.
 #include "emulator/semantics/video_simd.h"
 #include "emulator/core/decode.h"
 
@@ -11,7 +11,7 @@ namespace {
 using namespace semantics;
 using enum IntegerComparison;
 
-// All that the instruction says besides its operation: the micro-operation's immediate.
+// The parameters of the instruction besides its operation: the micro-operation's immediate.
 struct SimdShape {
   uint16_t a_selector = 0;
   uint16_t b_selector = 0;
@@ -49,7 +49,7 @@ template <unsigned Elements, IntegerComparison Comparison> const MicroOp* run_vs
   });
 }
 
-// .h10, .b3210: which half or byte of b:a each element is, 4 bits per element.
+// .h10, .b3210: the half or byte of b:a that each element selects, 4 bits per element.
 uint16_t elements_of(const ir::Operand& operand, unsigned elements, uint16_t otherwise) {
   if (operand.selector == ir::no_selector) return otherwise;
   unsigned result = 0;
@@ -58,7 +58,7 @@ uint16_t elements_of(const ir::Operand& operand, unsigned elements, uint16_t oth
   return static_cast<uint16_t>(result);
 }
 
-// .h1, .b320: the elements that are written; all where nothing is said.
+// .h1, .b320: the mask of written elements; all by default.
 uint8_t mask_of(const ir::Operand& operand) {
   if (operand.selector == ir::no_selector) return 0xf;
   const unsigned digits = ((operand.selector >> 12) & 3u) + 1;
