@@ -1,4 +1,4 @@
-// One block (CTA) while it runs, and the host thread's store of memory that its blocks use one after the other.
+// A running block (CTA), and the memory of a host thread that its blocks use one after the other.
 #pragma once
 
 #include "emulator/core/emulator.h"
@@ -23,7 +23,7 @@ struct GuardCounter {
   uint64_t off = 0;
 };
 
-// What one host thread counts; added up when all are done.
+// The counters of one host thread; added up at the end of the launch.
 struct WorkerCounters {
   std::vector<RegionCounter> regions;
   std::vector<GuardCounter> guards;   // by image-wide instruction
@@ -48,7 +48,7 @@ struct Barrier {
 // MicroOp::flags of a barrier: all lanes of a warp must execute the same one.
 inline constexpr uint32_t barrier_aligned = 1;
 
-// The CUDA line of an instruction, from the `.loc` before it, into `failure`.
+// Stores the CUDA line of an instruction, from the `.loc` before it, in `failure`.
 void find_source_line(const ir::Function& function, ir::InstructionId instruction, Failure& failure);
 
 class BlockMachine;  // emulator/core/machine.h
@@ -60,26 +60,26 @@ class LateCopies; // emulator/core/copies.h
 class WarpGroups; // likewise
 class TensorUnit; // likewise
 
-// What all blocks of a launch have in common.
+// The data shared by all blocks of a launch.
 struct LaunchState {
   KernelImage* image = nullptr;
   const LaunchRequest* request = nullptr;
   DeviceMemory* memory = nullptr;
-  std::vector<std::byte> block_specials; // but for %ctaid and %smid, which are written per block
+  std::vector<std::byte> block_specials; // except %ctaid and %smid, which are written per block
   uint32_t threads = 0;
   uint32_t warps = 0;
   uint64_t shared_bytes = 0;
   uint64_t local_stride = 0;             // bytes of local memory of each thread
   bool concurrent = false;               // several host threads run blocks at the same time
   GlobalShadow* global_shadow = nullptr; // in check mode
-  MachineRun* machine = nullptr;         // the machine that the launch runs on; null: none
+  MachineRun* machine = nullptr;         // the machine that the launch runs on; nullptr: none
 };
 
-// Memory of activations, handed out again and again: kernels without barriers run all warps in the same, warm bytes.
+// A pool of activation frames: kernels without barriers run all warps in the same, cached bytes.
 class FramePool {
 public:
   explicit FramePool(MemoryBudget& budget) : share_(budget) {}
-  // Null: there is no memory for it.
+  // Returns nullptr if no memory is left.
   std::byte* take(uint32_t bytes);
   void give_back(std::byte* frame, uint32_t bytes);
   ~FramePool();
@@ -90,15 +90,15 @@ private:
   std::vector<std::byte*> all_;
 };
 
-// waiting: nothing can go on until another block of the cluster has done something.
+// waiting: the block cannot continue until another block of the cluster has made progress.
 enum class BlockState : uint8_t { running, yielded, waiting, finished, failed };
 
-// The blocks that run beside one another as a cluster. An address in shared::cluster is the rank of a block above
-// shared_rank_shift, and an address in that block's shared memory below it; symbols and mapa give such addresses. (As
-// GPUs have it: programs exist that change bits of the rank.)
+// The blocks of a running cluster. An address in shared::cluster is the rank of a block above shared_rank_shift, and an
+// address in that block's shared memory below it; symbols and mapa give such addresses. (GPUs have the same encoding:
+// there are programs that change bits of the rank.)
 struct BlockCluster {
   std::vector<Block*> blocks;   // by %cluster_ctarank
-  std::vector<bool> has_exited; // likewise
+  std::vector<bool> has_exited; // by %cluster_ctarank
 };
 inline constexpr unsigned shared_rank_shift = 24;
 inline constexpr uint64_t shared_rank_bytes = uint64_t(1) << shared_rank_shift;
@@ -109,40 +109,40 @@ struct Block {
         std::vector<std::byte>& thread_specials);
   ~Block();
 
-  // Takes its memory. Error: there is not enough. Before everything else.
+  // Allocates the block's memory, before all other calls. Returns an error if the limit is exceeded.
   Status prepare();
   // Makes it block number `linear_index` of the grid, ready to run.
   void start(uint64_t linear_index);
-  // Until it is finished or failed, or all its warps spin.
+  // Runs until the block is finished or has failed, or all its warps spin.
   BlockState run();
-  // Likewise, its warps taking turns as without a machine.
+  // The same, with the warps taking turns as without a machine.
   BlockState run_warps();
 
-  // --- for machines that let warps take turns in their own way ---
-  // The next warp at its first instruction, or a failed block; null: all have started.
+  // --- for machines with their own order of warps ---
+  // Starts the next warp at its first instruction (the block may fail then). Returns nullptr if all have started.
   Warp* start_next_warp();
   void start_all_warps();
-  // What comes of a warp's turn, at a barrier or at its end; the two cases.
+  // Handles the end of a warp's turn, at a barrier or at its end; then the two cases.
   void settle(Warp& warp);
   void note_arrival(Warp& warp);
   void warp_finished(Warp& warp);
-  // A warp that has yielded: is it somewhere, or does it hold something, that is new since it began to wait?
+  // For a warp that has yielded: whether its position or its state is new since it began to wait.
   bool is_in_new_state(Warp& warp);
   void report_deadlock();
 
   // --- barrier.cluster (emulator/cluster/barrier.cpp) ---
-  // Releases the cluster's waiting threads if all of its threads that are still running have arrived. False if some
-  // have not, or none has.
+  // Releases the cluster's waiting threads if all of its live threads have arrived. Returns false if some have not, or
+  // if there are none.
   bool complete_cluster_barrier();
   bool waits_at_cluster_barrier() const;
 
   // --- called by handlers ---
   const MicroOp* fail(Warp& warp, const MicroOp& op, unsigned lane, std::string message,
                       FailureKind kind = FailureKind::program_fault);
-  // A fault that GPUs have a name for.
+  // A fault with a name on GPUs.
   const MicroOp* fail(Warp& warp, const MicroOp& op, unsigned lane, std::string message, FaultKind fault);
   void end_activation(Warp& warp, Activation* activation);
-  // Null: there is no room for it; call_failure says which.
+  // Returns nullptr if no activation fits; call_failure() explains why.
   Activation* new_activation(Warp& warp, const DecodedFunction& function);
   std::string call_failure(const DecodedFunction& function) const;
   // All live lanes of the warp stand at barrier `number`: the warp has arrived.
@@ -162,16 +162,16 @@ struct Block {
   FramePool* frames = nullptr;
   std::byte* shared = nullptr;
   uint64_t shared_bytes = 0;
-  std::byte* local = nullptr; // local_stride bytes for each thread
+  std::byte* local = nullptr; // local_stride bytes per thread
   uint64_t local_stride = 0;
-  BlockCluster* cluster = nullptr; // null: the block is a cluster for itself
+  BlockCluster* cluster = nullptr; // nullptr: the block is its own cluster
   uint32_t cluster_rank = 0;       // %cluster_ctarank
   std::span<const std::byte> parameters;
   std::array<Barrier, 16> barriers;
   std::vector<Warp> warps;
   uint32_t live_warps = 0;
   int64_t fuel = 0;
-  uint64_t counted_clock = 0; // of the clock: taken off the launch's fuel
+  uint64_t counted_clock = 0; // the part of the clock that has been charged to the launch's fuel
   uint64_t clock = 0;         // warp instructions this block has executed: %clock
   uint64_t linear = 0;
   Dimensions index;

@@ -18,7 +18,7 @@ namespace ptxrewrite::emulator {
 
 struct Warp;
 
-// Groups of cp.async and of cp.async.bulk are counted apart.
+// Groups of cp.async and of cp.async.bulk are counted separately.
 enum class CopyKind : uint8_t { plain, bulk };
 
 struct PendingCopy {
@@ -52,10 +52,10 @@ public:
 
   explicit LateCopies(uint32_t threads) : groups_{std::vector<uint32_t>(threads), std::vector<uint32_t>(threads)} {}
   void start_block();
-  // More than any kernel leaves open that waits for its copies at all.
+  // The limit is larger than the number of pending copies of any kernel that waits for its copies.
   bool full() const { return pieces_ >= most_pending; }
 
-  // Into the group of the thread that is open; with a barrier (its place), to be completed there instead.
+  // Adds the copy to the thread's open group; with `barrier` (its host address), it completes there instead.
   void add(CopyKind kind, uint32_t thread, const PendingCopy& copy, std::byte* barrier = nullptr) {
     add(kind, thread, copy, barrier, nullptr, 1);
   }
@@ -65,27 +65,27 @@ public:
     add(kind, thread, {nullptr, nullptr, bytes, bytes}, barrier, std::move(work), pieces);
   }
   void close_group(CopyKind kind, uint32_t thread) { ++groups_[static_cast<unsigned>(kind)][thread]; }
-  // Carries out all closed groups of the thread but the newest `but`.
+  // Performs all closed groups of the thread except the newest `but`.
   void wait(CopyKind kind, uint32_t thread, uint32_t but);
-  // And the open one.
+  // The same for all groups, including the open one.
   void wait_for_all(CopyKind kind, uint32_t thread);
-  // The thread arrives at the barrier when the plain copies that it has issued are done.
+  // The thread arrives at the barrier when the plain copies that it has issued are performed.
   void arrive_when_done(uint32_t thread, std::byte* barrier);
   // A thread tests the mbarrier's phase: performs the pending copies that complete there. Returns the fault's message,
   // or an empty string.
   std::string complete(std::byte* barrier);
-  // The block is over.
+  // The block has ended: performs all pending copies.
   void finish();
 
 private:
   struct Entry {
     CopyKind kind = CopyKind::plain;
-    bool arrival = false; // at the barrier, instead of a copy
+    bool arrival = false; // an arrival at the barrier, instead of a copy
     uint32_t thread = 0;
     uint32_t group = 0;
     std::byte* barrier = nullptr;
     PendingCopy copy;
-    std::unique_ptr<LateWork> work; // instead of the copy; null: there is none
+    std::unique_ptr<LateWork> work; // instead of the copy; nullptr: none
     size_t pieces = 1;
   };
   void add(CopyKind kind, uint32_t thread, const PendingCopy& copy, std::byte* barrier, std::unique_ptr<LateWork> work,
@@ -98,28 +98,28 @@ private:
   std::vector<uint32_t> groups_[2]; // closed ones, by kind and thread
 };
 
-// Matrix products of the block's warp groups that have been issued and not been waited for (special/warp_group.h).
+// Matrix products of the block's warp groups that have been issued and not waited for (special/warp_group.h).
 class WarpGroups {
 public:
   virtual ~WarpGroups() = default;
   virtual void start_block() = 0;
-  // Called when a warp ends. Drops the products that it has issued and other warps of its group have not: they cannot
-  // complete any more.
+  // Called when a warp ends. Drops the products that it has issued and other warps of its group have not: they can no
+  // longer complete.
   virtual void forget(const Warp& warp) = 0;
 };
 
-// Tensor memory of the block, and the asynchronous operations on it that have been issued and not been waited for
+// Tensor memory of the block, and asynchronous operations on it that have been issued and not waited for
 // (emulator/tensor_memory).
 class TensorUnit {
 public:
   virtual ~TensorUnit() = default;
   virtual void start_block() = 0;
-  // Performs the warp's stores that it has not waited for.
+  // Performs the warp's pending stores.
   virtual void warp_ended(const Warp& warp) = 0;
   // A thread tests the phase of the mbarrier at `barrier`: performs all operations that a commit to it covers. Returns
   // the fault's message, or an empty string.
   virtual std::string complete(std::byte* barrier) = 0;
-  // All warps have ended: `last` is the last one of them.
+  // All warps have ended; `last` is the one that ended last.
   virtual void block_ended(Warp& last) = 0;
 };
 

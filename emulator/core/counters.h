@@ -1,4 +1,4 @@
-// What a launch counts, per static instruction: all that the timing and energy models see of a run.
+// The counters of a launch, per static instruction: the timing and energy models use only these.
 #pragma once
 
 #include "ir/core/module.h"
@@ -9,9 +9,9 @@
 
 namespace ptxrewrite::emulator {
 
-// What happened to one static instruction. Executions count warps, lanes count threads.
+// The counters of one static instruction. Executions are per warp, lanes per thread.
 struct InstructionCounters {
-  uint64_t executions = 0;   // by warps with at least one active lane, whatever the guard
+  uint64_t executions = 0;   // by warps with at least one active lane, whether its guard is true or not
   uint64_t lanes = 0;        // active lanes whose guard was true
   uint64_t guarded_off = 0;  // executions in which no active lane's guard was true
   uint64_t transactions = 0; // memory only, with count_memory: 32-byte sectors (global, local), or passes over the 32
@@ -25,7 +25,7 @@ struct FunctionCounters {
 };
 
 struct Counters {
-  std::vector<FunctionCounters> functions; // that have run
+  std::vector<FunctionCounters> functions; // functions that have run
   uint64_t warp_instructions = 0;
   uint64_t thread_instructions = 0;
   uint64_t blocks = 0;

@@ -1,5 +1,5 @@
 // Turns instructions into micro-operations. Families of special instructions (memory, control flow, warp functions ...)
-// get a Decoder, look at the operands of the current instruction and emit what is to be executed.
+// get a Decoder, read the operands of the current instruction and emit its micro-operations.
 #pragma once
 
 #include "emulator/core/machine.h"
@@ -16,7 +16,7 @@ constexpr LaneType lanes_of_bits(unsigned bits) {
   return {bits == 1 ? LaneKind::predicate : LaneKind::unsigned_integer, static_cast<uint8_t>(bits)};
 }
 
-// The register widths in which lane arrays are held: 1 (predicate mask), 8, 16, 32, 64, 128.
+// The widths of lane arrays: 1 (predicate mask), 8, 16, 32, 64, 128.
 unsigned lane_bits(ir::ScalarType type);
 constexpr uint32_t lane_array_size(unsigned bits) {
   return bits == 1 ? 64 : (warp_size * bits / 8 + 63) / 64 * 64;
@@ -41,7 +41,7 @@ public:
   KernelImage& image() { return image_; }
   DecodedFunction& output() { return output_; }
 
-  // --- where operands lie ---
+  // --- locations of operands ---
   // The lane array of a register, or of the element of a vector register that the operand selects, and its width in
   // bits (1: predicate).
   LaneRef register_lanes(const ir::Operand& operand) const;
@@ -49,43 +49,43 @@ public:
   // A source as a lane array of `type`: registers, immediates, special registers, addresses of symbols. A register of
   // another width is truncated, or extended by the signedness of `type`. A negated predicate is inverted.
   LaneRef source(const ir::Operand& operand, LaneType type);
-  // The instruction takes values of its thread that are no lane arrays.
+  // The instruction reads values of its thread that are no lane arrays.
   void takes_more_than_sources() { output_.lanes_of[instruction_.index()].complete = false; }
-  // Where to write a result of `type`. A register of another width is written behind the instruction, truncated or
-  // extended by the signedness of `type`. `_` gives lanes that nobody reads.
+  // The lane array for a result of `type`. A register of another width is written after the instruction, truncated or
+  // extended by the signedness of `type`. `_` gives lanes that are never read.
   LaneRef destination(const ir::Operand& operand, LaneType type);
   LaneRef constant(uint64_t value, unsigned bits) { return image_.constants.get(value, bits); }
   LaneRef temporary(unsigned bits);
   LaneRef carry() const { return carry_; }
-  // A lane array that nobody else writes, until the function ends.
+  // A lane array that no other instruction of the function writes.
   LaneRef own_lanes(unsigned bits) { return {LaneBase::registers, allocate(lane_array_size(bits))}; }
-  // What the machine's form keeps for this function; null: nothing.
+  // The decoder of the machine's form for this function; nullptr: none.
   FormDecoder* form_decoder(const MachineModel& machine) const;
-  // Fixed bytes of the activation, for .param variables of this function.
+  // The storage of .param variables of this function in its activation.
   const ParameterSlot* slot(ir::SymbolRef symbol) const;
   // Address in its own space of a .global, .const or .shared variable or of the entry's parameter: known at decode
   // time.
   std::optional<uint64_t> fixed_address(ir::SymbolRef symbol) const;
   std::string symbol_name(ir::SymbolRef symbol) const;
 
-  // The address [base + offset] of an address group; a base that is a symbol is folded into the offset where it is
-  // known. The base has 64-bit lanes; `narrow_allowed`: or 32-bit ones, to be extended by zeros, if it is so written.
+  // The address [base + offset] of an address group; the address of a symbol is added to the offset if it is known. The
+  // base has 64-bit lanes, or, if `narrow_allowed` and written so, 32-bit lanes to be zero-extended.
   struct Address {
     LaneRef base;
     bool narrow = false; // 32-bit lanes
     int64_t offset = 0;
-    ir::SymbolRef symbol; // when the base is one
+    ir::SymbolRef symbol; // if the base is a symbol
     bool is_symbol = false;
-    bool constant = false; // the same known offset for all lanes: base is invalid, `offset` says all
+    bool constant = false; // the same known offset for all lanes: base is invalid, `offset` is the address
   };
   Address address(size_t position, bool narrow_allowed = false);
 
   // --- emitting ---
-  // The instruction's own operation: executed under its guard and counted. One per instruction.
+  // The instruction's main operation: executed under its guard and counted. One per instruction.
   MicroOp& emit(Handler handler);
-  // More of the same instruction: under the guard (`guarded`) or for all active lanes.
+  // A further operation of the instruction: under the guard (`guarded`) or for all active lanes.
   MicroOp& emit_further(Handler handler, bool guarded);
-  // 64-bit lanes first + second + offset, into `target` or a temporary; under the guard or for all active lanes.
+  // 64-bit lanes first + second + offset, written to `target` or a temporary; under the guard or for all active lanes.
   struct Sum {
     LaneRef first, second;
     int64_t offset = 0;
@@ -94,22 +94,22 @@ public:
   };
   LaneRef emit_sum(const Sum& sum);
   uint32_t add_list(std::span<const LaneRef> list);
-  // Behind this instruction lanes may be missing: counts go to a new region, which may be a place where lanes meet.
+  // Lanes may have left after this instruction: a new counting region starts, which may be a reconvergence point.
   void end_region(bool meeting_point) {
     region_ended_ = true;
     region_is_meeting_ = meeting_point;
   }
-  // Code index of a block's first micro-operation, to be had when the whole function is decoded: writes it into
+  // Writes the code address of a block's first micro-operation, known after the whole function is decoded, into
   // `immediate` as a pointer.
   void branch_to(MicroOp& op, ir::BlockId target);
-  // Index into output().code of the place where lanes that part at the end of the current block meet; UINT32_MAX: none.
-  // Known only in the end: it is written into op.auxiliary.
+  // Writes the code index of the reconvergence point for the end of the current block (UINT32_MAX: none) into
+  // op.auxiliary, when the whole function is decoded.
   void meet_behind_block(MicroOp& op);
   void order_sensitive() { image_.order_sensitive = true; }
-  // Is the register read by any instruction of the function?
+  // Whether an instruction of the function reads the register.
   bool is_read(ir::ValueId value) const { return read_[value.index()]; }
 
-  // The instruction cannot be emulated: nothing of the kernel will run.
+  // The instruction is not emulated: the kernel is refused.
   void unsupported(std::string message);
 
 private:
@@ -158,7 +158,7 @@ private:
   const ir::Form* form_ = nullptr;
   ir::InstructionId instruction_;
   std::span<const ir::Operand> operands_;
-  std::vector<ir::Operand> expanded_operands_; // behind operands_ where there are whole vector registers
+  std::vector<ir::Operand> expanded_operands_; // used instead of operands_ if there are whole vector registers
   ir::BlockId block_;
   std::vector<LaneRef> registers_; // by ValueId
   std::vector<bool> read_;
@@ -171,7 +171,7 @@ private:
   std::map<unsigned, std::vector<LaneRef>> temporaries_; // free for the next instruction, by width
   std::map<unsigned, unsigned> temporaries_used_;
   LaneRef carry_;
-  std::vector<std::pair<const MachineModel*, std::unique_ptr<FormDecoder>>> forms_; // of machines that have some
+  std::vector<std::pair<const MachineModel*, std::unique_ptr<FormDecoder>>> forms_; // of machines with a form decoder
   uint32_t frame_ = 0;
   uint8_t section_ = 0; // of a hardware form, see DecodedFunction::section_of; 0: the body
   uint32_t region_ = UINT32_MAX;
@@ -180,7 +180,7 @@ private:
   std::optional<Error> error_;
 };
 
-// Does a counting region begin with it? Such a micro-operation belongs to no instruction.
+// Whether the micro-operation starts a counting region. It belongs to no instruction.
 bool is_region_entry(const MicroOp& op);
 
 } // namespace ptxrewrite::emulator

@@ -1,4 +1,4 @@
-// How much a launch may execute. An endless kernel ends, and is told where it turned round.
+// Limits the instructions of a launch. An endless kernel ends with a failure at its loop.
 #pragma once
 
 #include "emulator/core/block.h"
@@ -7,16 +7,16 @@
 
 namespace ptxrewrite::emulator {
 
-// Fails the warp at the region entry `op`, where the block has executed more than it may.
+// Fails the warp at the region entry `op` because the block has exceeded its limit.
 const MicroOp* run_out_of_fuel(Warp& warp, const MicroOp& op);
 
-// What all blocks of a launch execute together. A block's own fuel bounds one that never ends; this bounds grids of
-// ever so many.
+// The fuel of all blocks of a launch together. A block's own fuel stops an endless block; this limits grids with very
+// many blocks.
 class LaunchFuel {
 public:
   explicit LaunchFuel(const LaunchRequest& request);
 
-  // Before a block of `warps` warps starts: false when there is nothing left.
+  // Call it before a block of `warps` warps starts. Returns false if no fuel is left.
   bool start_block(uint32_t warps) { return take(uint64_t(warps) * start_of_a_warp); }
   bool take(uint64_t warp_instructions) {
     return used_.fetch_add(warp_instructions, std::memory_order_relaxed) <= limit_;
@@ -24,7 +24,7 @@ public:
   uint64_t limit() const { return limit_; }
 
 private:
-  static constexpr uint64_t start_of_a_warp = 64; // costs as much as so many instructions
+  static constexpr uint64_t start_of_a_warp = 64; // cost of starting a warp, in instructions
 
   uint64_t limit_;
   std::atomic<uint64_t> used_{0};

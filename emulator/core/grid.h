@@ -7,7 +7,7 @@ namespace ptxrewrite::emulator {
 
 class MachineRun;
 
-// `machine`: that the launch runs on; null: none.
+// `machine`: the machine that the launch runs on; nullptr: none.
 Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, DeviceMemory& memory,
                               MachineRun* machine = nullptr);
 

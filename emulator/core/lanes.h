@@ -1,9 +1,9 @@
 // Applies a function of one lane's values to the 32 lanes of a warp.
 //
-// lane_handler<f> is the Handler of a plain function f: its parameter types say how the sources are read (bool is a
+// lane_handler<f> is the Handler of a plain function f: its parameter types determine how sources are read (bool is a
 // predicate), its result type what is written; a last parameter of type Flags receives the modifiers. The loops are
-// written so that the compiler turns them into vector code: f is computed for all lanes and the result kept where the
-// lane is active, so f must be total: no trap, no undefined behaviour on whatever an inactive lane holds.
+// written for vectorisation: f is computed for all lanes and the result stored where the lane is active, so f must be
+// total: no trap and no undefined behaviour for any value of an inactive lane.
 #pragma once
 
 #include "emulator/core/warp.h"
@@ -17,7 +17,7 @@
 
 namespace ptxrewrite::emulator {
 
-// The modifiers of the instruction, for functions that behave by them. Uniform over the warp: the compiler hoists it.
+// The modifiers of the instruction, for functions that depend on them. Warp-uniform: the compiler hoists tests of them.
 struct Flags {
   uint32_t bits = 0;
   constexpr bool has(uint32_t flag) const { return (bits & flag) != 0; }
@@ -28,14 +28,14 @@ struct Bits128 {
   uint64_t high = 0;
 };
 
-// Two results of one instruction: `p|q`, `d|p`, a sum and its carry.
+// Two results of one instruction: `p|q`, `d|p`, or a sum and its carry.
 template <class First, class Second> struct Two {
   First first;
   Second second;
 };
 
-// What a lane array holds for values of T. Types that are no numbers say by a specialisation of which number they are
-// made: compilers make vector code of arrays of numbers only.
+// The element type of a lane array for values of T. Types that are no numbers specify by a specialisation the number
+// that stores them, because compilers only vectorise loops over numbers.
 template <class T> struct LaneStorage {
   using Stored = T;
   static constexpr T load(T stored) { return stored; }
@@ -51,7 +51,7 @@ template <class A, class B> struct TwoParts<Two<A, B>> : std::true_type {
   using Second = B;
 };
 
-// Bit i of the result is set when values[i] is not zero.
+// Bit i of the result is set if values[i] is not zero.
 inline uint32_t pack_mask(const uint8_t* values) {
 #if defined(__AVX2__)
   uint32_t mask;
@@ -70,13 +70,13 @@ inline uint32_t pack_mask(const uint8_t* values) {
 #endif
 }
 
-// The other way: values[i] is 0xff where bit i of the mask is set, else 0. As bytes, because compilers do not make
-// vector code of tests of single bits.
+// The inverse: values[i] is 0xff if bit i of the mask is set, else 0. Bytes, because compilers do not vectorise tests
+// of single bits.
 inline void spread_mask(uint32_t mask, uint8_t* values) {
   using Bytes = uint8_t __attribute__((vector_size(32)));
   using Words = uint32_t __attribute__((vector_size(32)));
   const Words copies = {mask, mask, mask, mask, mask, mask, mask, mask};
-  // Byte lane/8 of the mask for each lane, taken from the same half of the vector.
+  // Byte lane/8 of the mask for each lane, from the same half of the vector.
   const Bytes of_lane = __builtin_shufflevector((Bytes)copies, (Bytes)copies, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1,
                                                 1, 1, 18, 18, 18, 18, 18, 18, 18, 18, 19, 19, 19, 19, 19, 19, 19, 19);
   const Bytes bits = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128,
@@ -85,7 +85,7 @@ inline void spread_mask(uint32_t mask, uint8_t* values) {
   std::memcpy(values, &set, sizeof set);
 }
 
-// Reads lane after lane of a source.
+// Reads the lanes of a source.
 template <class T> struct Reader {
   using Stored = typename LaneStorage<T>::Stored;
   const Stored* values;
@@ -146,7 +146,7 @@ template <auto function, class R, class... P> struct LaneHandler<function, R (*)
         return function(std::get<i>(sources)[lane]...);
     };
     if constexpr (TwoParts<R>::value) {
-      // Both results are computed before either is written: a destination may be a source, too.
+      // Both results are computed before either is written: a destination may also be a source.
       std::array<R, warp_size> results;
       for (unsigned lane = 0; lane < warp_size; ++lane)
         results[lane] = compute(lane);

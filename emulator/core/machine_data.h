@@ -1,5 +1,5 @@
-// Values that machines add to what the core hands on: settings to a launch, results of it, what was prepared for a
-// kernel. At most one value of each type; the types are those of the machines' own headers.
+// Values that machines add to data of the core: settings of a launch, its results, data prepared for a kernel. At most
+// one value per type; the types are those of the machines' own headers.
 //
 //   request.machines.set(SkipSettings{.check = true});
 //   const SkipCounters& counters = result.machines.get<SkipCounters>();
@@ -15,27 +15,27 @@ namespace ptxrewrite::emulator {
 class MachineData {
 public:
   MachineData() = default;
-  // One value of each of these types: `.machines = {SkipSettings{}, AffineSettings{}}`.
+  // One value of each type: `.machines = {SkipSettings{}, AffineSettings{}}`.
   template <class First, class... Rest>
   requires(!std::is_same_v<std::remove_cvref_t<First>, MachineData>) MachineData(First first, Rest... rest) {
     set(std::move(first));
     (set(std::move(rest)), ...);
   }
 
-  // Null: there is none.
+  // Returns nullptr if there is none.
   template <class T> const T* find() const {
     for (const std::any& value : values_)
       if (const T* found = std::any_cast<T>(&value)) return found;
     return nullptr;
   }
   template <class T> T* find() { return const_cast<T*>(std::as_const(*this).find<T>()); }
-  // A default one where there is none.
+  // Returns a default value if there is none.
   template <class T> const T& get() const {
     static const T none{};
     const T* found = find<T>();
     return found ? *found : none;
   }
-  // In the place of an earlier one.
+  // Replaces an earlier value of the type.
   template <class T> T& set(T value) {
     if (T* found = find<T>()) return *found = std::move(value);
     return *std::any_cast<T>(&values_.emplace_back(std::move(value)));

@@ -1,8 +1,8 @@
-// What the emulator executes: flat, typed micro-operations that a kernel is decoded into once, before it runs.
+// The emulator's instructions: flat, typed micro-operations that a kernel is decoded into once, before it runs.
 //
 // A register is an array of 32 lanes of its width ("lane array"), 64-byte aligned; a predicate is one 32-bit mask with
-// bit i for lane i. A micro-operation names lane arrays by LaneRef: a byte offset from one of a few bases of the warp,
-// so that immediates, special registers and registers look alike to the code that computes.
+// bit i for lane i. A micro-operation refers to lane arrays by LaneRef: a byte offset from one of a few bases of the
+// warp, so that immediates, special registers and registers are read by the same code.
 #pragma once
 
 #include "ir/core/entities.h"
@@ -14,7 +14,7 @@ namespace ptxrewrite::emulator {
 inline constexpr unsigned warp_size = 32;
 inline constexpr uint32_t full_mask = 0xffffffffu;
 
-// Where a lane array lies.
+// The base of a lane array.
 enum class LaneBase : uint32_t {
   registers,      // of the current function activation
   constants,      // of the program: immediates and addresses, one array per distinct value
@@ -37,17 +37,17 @@ public:
   constexpr bool operator==(const LaneRef&) const = default;
 
 private:
-  uint32_t bits_ = UINT32_MAX; // offset is a multiple of 64, the base lies in the low bits
+  uint32_t bits_ = UINT32_MAX; // offset is a multiple of 64, the base is in the low bits
 };
 
 struct Warp;
 struct MicroOp;
 
-// Executes `op` for the lanes of warp.mask (never empty). Returns the micro-operation to go on with: `&op + 1` for
-// straight-line code, or null when the warp cannot go on for now (Warp::state says why).
+// Executes `op` for the lanes of warp.mask (never empty). Returns the next micro-operation: `&op + 1` for straight-line
+// code, or nullptr if the warp cannot continue now (Warp::state tells why).
 using Handler = const MicroOp* (*)(Warp& warp, const MicroOp& op);
 
-// The modifiers that a handler looks at while it runs.
+// The modifiers that handlers test at run time.
 enum ModifierFlag : uint32_t {
   flag_ftz = 1u << 0,
   flag_sat = 1u << 1,
@@ -69,12 +69,12 @@ enum ModifierFlag : uint32_t {
   flag_approx = 1u << 17,
   flag_full = 1u << 18,
   flag_rs = 1u << 19,
-  // A comparison is the set of outcomes for which it holds: .le is less | equal, .neu less | greater | unordered.
+  // A comparison is a set of outcomes: .le is less | equal, .neu less | greater | unordered.
   flag_less = 1u << 20,
   flag_equal = 1u << 21,
   flag_greater = 1u << 22,
   flag_unordered = 1u << 23,
-  // What joins a comparison with a predicate; none: nothing does.
+  // The operation that combines a comparison with a predicate; none set: no predicate.
   flag_and = 1u << 24,
   flag_or = 1u << 25,
   flag_xor = 1u << 26,
@@ -84,13 +84,13 @@ struct MicroOp {
   Handler handler = nullptr;
   LaneRef guard; // lanes whose bit is set execute
   bool guard_negated = false;
-  uint8_t count = 0;           // elements of a vector access ...; the handler's business
-  bool is_instruction = false; // the instruction proper, not a micro-operation around it
-  bool counts_guard = false;   // the guard of the instruction proper: its lanes are counted
+  uint8_t count = 0;           // elements of a vector access ...; depends on the handler
+  bool is_instruction = false; // the main operation of an instruction, not an additional one
+  bool counts_guard = false;   // the guard of the main operation: its lanes are counted
   LaneRef destination[2];
   LaneRef source[4];
   uint32_t flags = 0; // ModifierFlag
-  uint32_t extra = 0; // first entry of Program's list of further LaneRefs, or what the handler makes of it
+  uint32_t extra = 0; // first entry of the function's list of further LaneRefs, or handler-specific
   int64_t immediate = 0;
   uint32_t instruction = 0; // index of the static instruction (DecodedFunction::instructions) this belongs to
   uint32_t auxiliary = 0;

@@ -1,17 +1,17 @@
-// The table of what the emulator can do: one row per operation.
+// The table of emulated operations: one row per operation.
 //
 //   table.row<[](uint32_t a, uint32_t b) { return a + b; }>("add.{u32|s32}");
 //   table.row<&semantics::copysign_float<float>>("copysign.f32");
 //
-// A pattern is an opcode and words behind it. `.u32` must be there; `{.lo|.hi}` one of them must be there (the dot may
-// be left out inside braces); `[.ftz]` may be there, and `[.rn|.rz]` at most one of them. Types (u32, f16x2 ...) are
-// matched in their order, everything else in any order. An instruction form is emulated by the first row that it
-// matches completely. A pattern that ends in `*` leaves open what further words there are. Words that change nothing
-// for an emulator (scopes, cache operators) are written as optional. Words a function wants to know at run time arrive
-// in `Flags`; see ModifierFlag for those it can see.
+// A pattern is an opcode followed by words. `.u32` is required; of `{.lo|.hi}` exactly one is required (the dot may be
+// omitted inside braces); `[.ftz]` is optional, and of `[.rn|.rz]` at most one may occur. Types (u32, f16x2 ...) are
+// matched in order, all other words in any order. An instruction form is emulated by the first row that matches it
+// completely. A pattern that ends in `*` allows any further words. Words without effect in an emulator (scopes, cache
+// operators) are written as optional. Words that a function needs at run time arrive in `Flags`; ModifierFlag lists
+// those that are available.
 //
-// The function's parameter types are the types of the lane values; a register that is wider or narrower than that is
-// truncated or extended by the decoder around the operation.
+// The function's parameter types are the types of the lane values; wider or narrower registers are truncated or
+// extended by the decoder around the operation.
 #pragma once
 
 #include "emulator/core/lanes.h"
@@ -27,7 +27,7 @@
 
 namespace ptxrewrite::emulator {
 
-// How one operand of a row's function is held.
+// The representation of an operand of a row's function.
 enum class LaneKind : uint8_t { predicate, unsigned_integer, signed_integer, floating };
 struct LaneType {
   LaneKind kind = LaneKind::unsigned_integer;
@@ -49,7 +49,7 @@ template <class T> constexpr LaneType lane_type_of() {
 }
 
 class Decoder;
-// Turns one instruction into micro-operations; for instructions that are no function of lane values.
+// Turns one instruction into micro-operations, for instructions that are not functions of lane values.
 using SpecialDecoder = void (*)(Decoder& decoder, ir::InstructionId instruction);
 
 struct Operation {
@@ -57,13 +57,13 @@ struct Operation {
   std::vector<std::vector<ir::ScalarType>> types;  // in order, each one of several
   std::vector<std::vector<ir::Modifier>> required; // one of each list
   std::vector<std::vector<ir::Modifier>> optional; // at most one of each list
-  Handler handler = nullptr;                       // lane operation, or
-  SpecialDecoder special = nullptr;                // anything else
+  Handler handler = nullptr;                       // a lane operation, or
+  SpecialDecoder special = nullptr;                // a decoder for others
   uint8_t destinations = 0;
   uint8_t sources = 0;
   std::array<LaneType, 2> destination_types{};
   std::array<LaneType, 4> source_types{};
-  bool open = false; // the pattern ends in `*`: whatever further words the form has
+  bool open = false; // the pattern ends in `*`: it allows any further words
   std::string_view pattern;
 };
 
@@ -71,25 +71,25 @@ class OperationTable {
 public:
   // `pattern` must outlive the table (a literal does).
   template <auto function> void row(std::string_view pattern);
-  // Every form of the opcode that the pattern matches is decoded by `decoder`.
+  // Every form of the opcode that matches the pattern is decoded by `decoder`.
   void special(std::string_view pattern, SpecialDecoder decoder);
 
-  // Null: not emulated.
-  // `operands` decide between rows that differ in the number of results or sources only (`p` or `p|q`).
+  // Returns nullptr if the form is not emulated.
+  // `operands` select between rows that differ in the number of results or sources only (`p` or `p|q`).
   const Operation* find(const ir::Form& form, std::span<const ir::Operand> operands) const;
   const std::vector<Operation>& rows() const { return rows_; }
 
-  // All that the emulator knows; built on first use, then constant.
+  // All emulated operations; built on first use, then constant.
   static const OperationTable& get();
 
 private:
   void add(std::string_view pattern, Operation operation);
 
   std::vector<Operation> rows_;
-  std::vector<std::vector<uint32_t>> by_opcode_; // indices of rows_, in the order of their adding
+  std::vector<std::vector<uint32_t>> by_opcode_; // indices of rows_, in the order of addition
 };
 
-// The flags of a form's modifiers, as handlers see them.
+// The flags of a form's modifiers, for handlers.
 uint32_t modifier_flags(const ir::Form& form);
 
 // --- implementation ---

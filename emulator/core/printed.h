@@ -1,4 +1,4 @@
-// What kernels print: bounded, and in block order whatever host threads ran the blocks.
+// The output of kernels: limited in size, and in block order, independent of the host threads.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace ptxrewrite::emulator {
 
-// Of one block. What is beyond the limit is left out, and said to be.
+// The output of one block. Text beyond the limit is dropped, with a note.
 class PrintedText {
 public:
   static constexpr uint64_t limit = uint64_t(1) << 20;
@@ -24,13 +24,13 @@ private:
   bool is_cut_ = false;
 };
 
-// Of a launch: the first blocks that printed, as many as there is room for.
+// The output of a launch: that of the first blocks that printed, up to the limit.
 class PrintedBlocks {
 public:
   static constexpr uint64_t limit = uint64_t(16) << 20;
 
   void add(uint64_t block, PrintedText&& text);
-  // Of the blocks up to `last`.
+  // The output of the blocks up to `last`.
   std::string take(uint64_t last);
 
 private:
