@@ -1,4 +1,4 @@
-// Where tests find files of the repository.
+// Locations of the repository's files for tests.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What `run` and `verify` stand on: comparing buffers, showing elements, launches from the command line, templates.
+// The basis of `run` and `verify`: comparing buffers, showing elements, launches from the command line, templates.
 #include "cuda/buffer_text.h"
 #include "cuda/compare.h"
 #include "evaluate/launches/launch_input.h"
@@ -178,7 +178,7 @@ TEST_CASE("templates of all samples are launch files that fit their kernels") {
     REQUIRE(plan);
     CHECK(plan->launches.size() == entries.size());
     CHECK(launch::check_arguments(*module, *plan, diagnostics));
-    // What the real launch file says is an output is found to be written.
+    // The outputs of the real launch file are found to be written.
     CHECK(std::ranges::any_of(plan->buffers, &launch::Buffer::output));
   }
   CHECK(kernels > 40);

@@ -1,4 +1,4 @@
-// Options as tools and commands use them: what ends up in the variables, and which words are refused.
+// Options as tools and commands use them: the values of variables, and refused words.
 #include "cli/options.h"
 
 #include <doctest/doctest.h>

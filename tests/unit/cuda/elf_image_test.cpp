@@ -1,5 +1,5 @@
-// Cubins: heads as ptxas 12.9 and 13.0 write them (readelf -h), the text of -lineinfo with zero bytes for line ends,
-// our own images, and what a GPU takes out of a fat binary; damaged bytes of every kind end in an error or in no text.
+// Cubins: headers as ptxas 12.9 and 13.0 write them (readelf -h), the text of -lineinfo with zero bytes as line ends,
+// our own images, and the image that a GPU selects from a fat binary; damaged bytes end in an error or in no text.
 #include "cuda/context/image.h"
 #include "cuda/fatbin/elf_image.h"
 #include "cuda/fatbin/fatbinary.h"
@@ -37,7 +37,7 @@ std::string with_head(std::string image, uint8_t os_abi, uint8_t abi_version, ui
   return image;
 }
 
-// The same image with a section more, of code.
+// The same image with an additional code section.
 std::string with_code(std::string image) {
   Elf64_Ehdr header;
   std::memcpy(&header, image.data(), sizeof header);

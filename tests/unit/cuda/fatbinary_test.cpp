@@ -1,5 +1,5 @@
-// Fat binaries: entries as nvcc writes them (seen in programs of CUDA 11 to 13), packed by the libraries' own
-// compressors; damaged bytes of every kind end in an error.
+// Fat binaries: entries as nvcc writes them (from programs of CUDA 11 to 13), packed by the libraries' own compressors;
+// damaged bytes of all kinds end in an error.
 #include "cuda/fatbin/fatbinary.h"
 
 #include <doctest/doctest.h>
@@ -39,7 +39,7 @@ std::vector<std::byte> packed(FatPacking packing, const std::string& string) {
   return bytes_of(std::string(out.data(), size));
 }
 
-// An entry with a head of 64 bytes, and a payload that is a multiple of 8 bytes long.
+// An entry with a header of 64 bytes, and a payload whose length is a multiple of 8 bytes.
 std::vector<std::byte> entry(uint16_t kind, uint32_t architecture, FatPacking packing, const std::string& string) {
   std::vector<std::byte> payload = packing == FatPacking::none ? bytes_of(string) : packed(packing, string);
   const auto packed_bytes = static_cast<uint32_t>(payload.size());
@@ -125,7 +125,7 @@ TEST_CASE("whatever the bytes, reading ends in entries or an error") {
 }
 
 TEST_CASE("entries that unpack to far more than text does are refused") {
-  // Packed to less than a 4096th: no PTX is like that.
+  // Packed to less than a 4096th: no PTX is that compressible.
   const std::vector<std::byte> bomb = fat_binary({entry(1, 80, FatPacking::zstd, std::string(1 << 26, '\n'))});
   const Result<std::vector<FatEntry>> packed_entries = read_fat_binary(bomb);
   REQUIRE(packed_entries.ok());

@@ -1,5 +1,5 @@
-// A kernel in hardware form runs where the machine has registers for it; else the original does, and the run says why
-// (r2d2-isca23 §4.4).
+// A kernel in hardware form runs if the machine has registers for it; otherwise the original runs, and the run reports
+// the reason (r2d2-isca23 §4.4).
 #include "cuda/session.h"
 #include "evaluate/common/rewrite.h"
 #include "grammar/reader.h"
@@ -15,8 +15,8 @@ using namespace ptxrewrite;
 
 namespace {
 
-// out[t] = in[t] + in[2 * t + n] + in[3 * t + 2 * n] ...: all `values` of them are live at the same time. Addresses
-// have up to twelve thread parts.
+// out[t] = in[t] + in[2 * t + n] + in[3 * t + 2 * n] ...: all `values` terms are live at the same time. Addresses have
+// up to twelve thread parts.
 std::string kernel_with(unsigned values) {
   std::string loads, sums;
   for (unsigned i = 0; i < values; ++i)
@@ -113,7 +113,7 @@ TEST_CASE("registers to spare: the rewritten kernel runs") {
 }
 
 TEST_CASE("no registers to spare: the original runs, and the run says why") {
-  // As many values as fill the register file with one block of 1024 threads: 64 registers each.
+  // The number of values that fills the register file with one block of 1024 threads: 64 registers each.
   const ir::Machine* machine = ir::find_machine("titanv");
   unsigned values = 40;
   while (registers_of(kernel_with(values), "k") < 64)

@@ -1,4 +1,4 @@
-// Check mode: bugs that are planted are found, and kernels that are right give no finding.
+// Check mode: planted bugs are found, and correct kernels give no finding.
 #include "tests/unit/emulator/run_ptx.h"
 
 namespace ptxrewrite::tests::check_test {
@@ -16,7 +16,7 @@ PtxRun check(const std::string& text, uint32_t threads, const std::vector<Argume
   return run;
 }
 
-// %r1: thread, %r2: its place in `s`, 4 bytes each; %rd1: where it may put a result.
+// %r1: thread, %r2: the address of its word in `s`; %rd1: the address of its result.
 std::string shared_kernel(const std::string& body, const std::string& more = {}) {
   return kernel("k", ".param .u64 out", R"(
   .reg .b64 %rd<9>; .reg .b32 %r<20>; .reg .pred %p<9>; .reg .b16 %h<4>;
@@ -44,7 +44,7 @@ std::string statement(const PtxRun& run, const Failure& failure) {
   return std::string(run.module->source.text().substr(range.begin, range.end - range.begin - 1));
 }
 
-// Every thread stores, waits at `between`, and reads what its neighbour stored.
+// Every thread stores, waits at `between`, and reads its neighbour's word.
 std::string neighbours(const std::string& between, const std::string& behind = {}) {
   return shared_kernel(R"(
   st.shared.u32 [%r2], %r1;
@@ -61,8 +61,8 @@ std::string neighbours(const std::string& between, const std::string& behind = {
 
 TEST_CASE("a read of what another warp wrote without a barrier is a race, told with both accesses") {
   PtxRun run = check(neighbours(""), 64, {zeros<uint32_t>(64)});
-  // The first warp reads what nobody has written yet; the second one what the first one wrote; and it wrote what the
-  // first one had read.
+  // The first warp reads words that are not written yet; the second one reads those of the first; and it wrote words
+  // that the first one had read.
   REQUIRE(run.result.findings.size() == 3);
   const Finding& written = run.result.findings[0];
   CHECK(written.where.message ==
@@ -112,7 +112,7 @@ TEST_CASE("the second half of a loop's barriers may not be left out") {
   };
   CHECK(text_of(check(loop("bar.sync 1;"), 64, {zeros<uint32_t>(64)})) == "");
   PtxRun run = check(loop(""), 64, {zeros<uint32_t>(64)});
-  // Seen from the store of the next turn and, where that came first, from the load.
+  // Found at the next iteration's store and, where that came first, at the load.
   REQUIRE(run.result.findings.size() == 2);
   CHECK(statement(run, run.result.findings[0].where) == "st.shared.u32 [%r2], %r10");
   CHECK(statement(run, *run.result.findings[0].other) == "ld.shared.u32 %r5, [%r4]");
@@ -135,8 +135,8 @@ TEST_CASE("lanes of one warp need no barrier") {
 }
 
 TEST_CASE("producers and consumers at named barriers with partial counts") {
-  // Warp 0 produces for warp 1 through barrier 1 (full) and barrier 2 (empty), both of 64 threads; warps 2 and 3 are
-  // not concerned.
+  // Warp 0 produces for warp 1 through barrier 1 (full) and barrier 2 (empty), both of 64 threads; warps 2 and 3 take
+  // no part.
   auto text = [](const char* wait_until_empty) {
     return shared_kernel(std::string(R"(
   mov.u32 %r6, s;
@@ -284,7 +284,7 @@ TEST_CASE("lanes of one store that disagree on a value are told; those that agre
   CHECK(run.result.findings[0].where.message ==
         "lanes 0 and 1 of the warp write different values to shared 0x0 ('s') in the same instruction");
   CHECK(text_of(check(text("%r6"), 32, {zeros<uint32_t>(32)})) == "");
-  // Overlapping vectors agree in the words they share, or not.
+  // Overlapping vectors with equal or different values in the words they share.
   auto vectors = [](const char* second) {
     return shared_kernel(std::string(R"(
   mov.u32 %r6, s;
@@ -341,7 +341,7 @@ TEST_CASE("uninitialised local memory is told by thread, and again in every call
   REQUIRE(run.result.findings.size() == 1);
   CHECK(run.result.findings[0].where.message == "4 of the 4 bytes read at local 0x4 were never written by the thread");
   CHECK(run.result.findings[0].where.thread == Dimensions{8, 0, 0});
-  // The callee leaves its local memory initialised; the next call's is another one all the same.
+  // The callee leaves its local memory initialised; the next call has new, uninitialised memory.
   run = check(kernel("k", "", R"(
   call leaf;
   call leaf;

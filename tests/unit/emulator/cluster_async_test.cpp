@@ -1,5 +1,5 @@
-// Asynchronous operations that reach other blocks of a cluster, at once and late (LaunchRequest::late_copies). The
-// kernels are those of tests/clusters/async.ptx; what they compute is stated here on the host.
+// Asynchronous operations on other blocks of a cluster, performed at once and late (LaunchRequest::late_copies). The
+// kernels are those of tests/clusters/async.ptx; their results are computed here on the host.
 #include "support/file_io.h"
 #include "tests/unit/emulator/run_ptx.h"
 #include "tests/unit/paths.h"
@@ -31,7 +31,7 @@ LaunchRequest request(std::string kernel, uint32_t blocks, uint32_t size, bool l
 
 constexpr uint32_t sizes[] = {1, 2, 4, 8, 16};
 
-// Word i of the block that hands its words to the one of word i.
+// Word i of the block that copies its words to the block of word i.
 std::vector<uint32_t> from_the_one_before(const std::vector<uint32_t>& in, uint32_t size) {
   std::vector<uint32_t> expected(in.size());
   for (size_t i = 0; i < in.size(); ++i) {
@@ -141,7 +141,7 @@ TEST_CASE("requests to cancel: every block of the grid gets its turn once") {
   CHECK(run.buffer<uint32_t>(0) == std::vector<uint32_t>(5, 1));
 }
 
-// Blocks of 32 threads in clusters of two; thread 0 of block 0 goes wrong.
+// Blocks of 32 threads in clusters of two; thread 0 of block 0 makes the error.
 std::string failure_of(const std::string& body) {
   const std::string text =
       ".version 8.6\n.target sm_90\n.address_size 64\n.visible .entry k() {\n.reg .b32 %r<8>;\n.reg .b64 %d<4>;\n.reg "

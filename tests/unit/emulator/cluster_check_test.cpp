@@ -1,5 +1,5 @@
-// --check in launches in clusters: kernels that order their accesses are told nothing; one with an order left out is
-// told where.
+// --check in launches in clusters: kernels that order their accesses have no findings; with an order removed, the
+// finding names the place.
 #include "support/file_io.h"
 #include "tests/unit/emulator/run_ptx.h"
 #include "tests/unit/paths.h"
@@ -15,7 +15,7 @@ std::string text_of(const std::string& name) {
 
 const std::string arrive = "barrier.cluster.arrive", wait = "barrier.cluster.wait";
 
-// The n-th `what` behind `after` becomes `by`.
+// Replaces the n-th `what` after `after` by `by`.
 std::string with(std::string text, const std::string& after, const std::string& what, const std::string& by,
                  unsigned n = 0) {
   size_t at = text.find(after);
@@ -50,7 +50,8 @@ std::vector<std::string> findings(const PtxRun& run) {
 bool is_told(const PtxRun& run, const std::string& what) {
   for (const Finding& finding : run.result.findings)
     if (finding.where.message.find(what) != std::string::npos) {
-      if (what.empty()) MESSAGE(finding.where.message, " line ", run.module->source.locate(finding.where.range.begin).line);
+      if (what.empty())
+        MESSAGE(finding.where.message, " line ", run.module->source.locate(finding.where.range.begin).line);
       INFO(finding.where.message);
       return true;
     }
@@ -83,9 +84,8 @@ TEST_CASE("kernels that order what their blocks do are told nothing") {
   }
 }
 
-
 TEST_CASE("words that are handed on without a barrier") {
-  // ring: the barrier of each step becomes one of the block alone.
+  // ring: the barrier of each step becomes a barrier of the block.
   std::string text = with(text_of("exchange"), "st.shared::cluster.u32 [%place]",
                           "barrier.cluster.arrive.release.aligned;", "bar.sync 0;");
   text = with(text, "bar.sync 0;\n  barrier.cluster.wait", "barrier.cluster.wait.acquire.aligned;", "");
@@ -113,10 +113,10 @@ TEST_CASE("another block's shared memory before it is known to have started") {
 }
 
 TEST_CASE("a barrier that orders nothing still says that all blocks have started") {
-  // PTX ISA 9.7.13.4: .relaxed leaves out memory ordering, not the waiting. What the start barrier of `ring` guards is
-  // the blocks' existence alone.
-  const std::string text = with(text_of("exchange"), "ring(", "barrier.cluster.arrive.aligned;",
-                                "barrier.cluster.arrive.relaxed.aligned;");
+  // PTX ISA 9.7.13.4: .relaxed removes memory ordering, not the waiting. The start barrier of `ring` only ensures that
+  // the blocks exist.
+  const std::string text =
+      with(text_of("exchange"), "ring(", "barrier.cluster.arrive.aligned;", "barrier.cluster.arrive.relaxed.aligned;");
   const PtxRun run = check(text, "ring", 2, {uint32_t(1)});
   CHECK(!is_told(run, "with nothing that says that the block has started"));
 }
@@ -125,14 +125,14 @@ TEST_CASE("another block's shared memory when it may have ended") {
   std::string text = with(text_of("exchange"), "st.u32 [%at]", "barrier.cluster.arrive;", "");
   text = with(text, "st.global.u32 [%out], %sum;", "barrier.cluster.wait;", "");
   const PtxRun run = check(text, "halo", 2);
-  // On the emulator block 1 still reads where block 0 has ended, or block 0 where block 1 will end.
+  // On the emulator block 1 still reads after block 0 has ended, or block 0 reads in block 1, which is about to end.
   CHECK((run.failure().find("has exited") != std::string::npos ||
          is_told(run, "with nothing that keeps the block from ending before")));
 }
 
 TEST_CASE("the release of one, the acquire of another: what an mbarrier of another block orders") {
-  // gather: each thread's word is released by its arrival at the first block's mbarrier. Without one of the arrivals
-  // being behind the store the reads race.
+  // gather: each thread's word is released by its arrival at the first block's mbarrier. If an arrival precedes its
+  // store, the reads race.
   const std::string store = "st.shared::cluster.u32 [%to], %a;\n",
                     arrival = "  mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%bar];\n";
   const std::string text = text_of("async");
@@ -148,7 +148,7 @@ TEST_CASE("words of another block that nothing has written") {
       "ld.shared::cluster.u32 %r2, [%r1];\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\nret;\n}\n";
   CHECK(findings(check(text, "k", 2)) ==
         std::vector<std::string>{"4 of the 4 bytes read at shared 0x0 ('word') were never written in that block"});
-  // Written by the block that reads it later, in the other's memory.
+  // Written by the block that later reads it, in the other block's memory.
   const std::string written = with(text, "ld.shared::cluster", "ld.shared::cluster.u32 %r2, [%r1];",
                                    "st.shared::cluster.u32 [%r1], 5;\nld.shared::cluster.u32 %r2, [%r1];");
   CHECK(findings(check(written, "k", 2, {}, 32)) == std::vector<std::string>{});

@@ -1,5 +1,5 @@
-// Random kernels in clusters, with addresses, ranks, masks and counts that mean no good: they end in a result, a fault
-// or a refusal, the same one each time, and touch nothing but what is theirs.
+// Random kernels in clusters, with hostile addresses, ranks, masks and counts: they end in a result, a fault or a
+// refusal, reproducibly, and access only their own memory.
 #include "tests/unit/emulator/run_ptx.h"
 
 #include <array>
@@ -114,7 +114,7 @@ TEST_CASE("hostile kernels in clusters") {
     REQUIRE(again.result.findings.size() == run.result.findings.size());
     run.result.failure ? ++faults : ++results;
   }
-  // Both kinds are well represented.
+  // Both outcomes occur often.
   CHECK(results > 40);
   CHECK(faults > 500);
 }

@@ -1,5 +1,5 @@
-// Launches in clusters: what blocks see of one another, and what goes wrong. The kernels of tests/clusters are the ones
-// that ptxas has taken (tests/golden/clusters/assembles.golden); what they compute is stated here on the host.
+// Launches in clusters: communication between blocks, and errors. The kernels of tests/clusters are those accepted by
+// ptxas (tests/golden/clusters/assembles.golden); their results are computed here on the host.
 #include "tests/unit/emulator/run_ptx.h"
 
 #include "emulator/machines/darsie/skip_counters.h"
@@ -35,7 +35,7 @@ LaunchRequest request(std::string kernel, Dimensions grid, std::optional<Dimensi
   return made;
 }
 
-// Kernels of one block size that are written for a test, with a shared array `tile` of 64 words.
+// Kernels of one block size, with a shared array `tile` of 64 words.
 std::string small(std::string_view body, std::string_view directives = "", std::string_view more = "") {
   return ".version 8.6\n.target sm_90\n.address_size 64\n" + std::string(more) + ".visible .entry k(.param .u64 out) " +
          std::string(directives) +
@@ -95,7 +95,7 @@ TEST_CASE("registers of clusters, by the manual's formulas") {
       CHECK(seen == expected);
       CHECK(run.result.counters.blocks == grid.count());
     }
-  // Without a cluster size each block is a cluster of its own, and not an explicit one.
+  // Without a cluster size each block is its own cluster, and not an explicit one.
   const PtxRun run = run_ptx(text, request("registers", {3, 2}, std::nullopt, {1}), {zeros<uint32_t>(15 * 6)});
   REQUIRE(run.ok());
   const std::vector<uint32_t> seen = run.buffer<uint32_t>(0);
@@ -212,7 +212,7 @@ TEST_CASE("a grid that counts clusters") {
 }
 
 TEST_CASE("barrier.cluster without a cluster, and with lanes that come apart or end") {
-  // Even lanes end before; odd lanes arrive and wait in two places.
+  // Even lanes end earlier; odd lanes arrive and wait in two places.
   const std::string body = R"(and.b32 %r2, %r0, 1;
 setp.eq.u32 %p0, %r2, 0;
 @%p0 ret;
@@ -236,7 +236,7 @@ atom.global.add.u32 %r3, [%d0], 1;)";
 }
 
 TEST_CASE("a block that arrives early does its own work before it waits") {
-  // Block 0 arrives, counts to its own, waits; nobody passes the wait before all have arrived.
+  // Block 0 arrives, counts to its own, waits; no thread passes the wait before all have arrived.
   const std::string body = R"(mov.u32 %r2, tile;
 mapa.shared::cluster.u32 %r3, %r2, 0;
 barrier.cluster.arrive.release;
@@ -254,7 +254,7 @@ barrier.cluster.wait;)";
 }
 
 TEST_CASE("blocks that spin on the shared memory of one another") {
-  // Token goes once round the cluster, each block waiting for its own word to change.
+  // A token is passed once around the cluster; each block waits for its own word to change.
   const std::string body = R"(mov.u32 %r2, tile;
 setp.eq.u32 %p1, %r1, 0;
 add.u32 %r3, %r1, 1;
@@ -281,7 +281,7 @@ barrier.cluster.wait;)";
   CHECK(run.error == "");
   CHECK(run.failure() == "");
   CHECK(run.buffer<uint32_t>(0)[0] == 9);
-  // Nobody gives the token away.
+  // No block passes the token on.
   const std::string stuck = [&] {
     std::string text = body;
     return text.replace(text.find("@%p1 st.relaxed"), 4, "@%p0");
@@ -299,18 +299,18 @@ TEST_CASE("addresses that are not in the cluster") {
   const std::string start = "mov.u32 %r2, tile;\nmov.u32 %r3, 2;\nmapa.shared::cluster.u32 %r3, %r2, %r3;\n";
   CHECK(failure_of(start + "ld.shared::cluster.u32 %r4, [%r3];").find("out of bounds: the cluster has 2 blocks") !=
         std::string::npos);
-  // A rank that no address can hold is none of the cluster either.
+  // A rank that does not fit into an address is not in the cluster either.
   for (const char* rank : {"256", "0xffffffff", "16", "255"})
     CHECK(failure_of(std::string("mov.u32 %r2, tile;\nmapa.shared::cluster.u32 %r3, %r2, ") + rank +
                      ";\nst.shared::cluster.u32 [%r3], 1;")
               .find("the cluster has 2 blocks") != std::string::npos);
-  // Behind the other block's shared memory.
+  // After the end of the other block's shared memory.
   const std::string other = "mov.u32 %r2, tile;\nxor.b32 %r3, %r1, 1;\nmapa.shared::cluster.u32 %r3, %r2, %r3;\n";
   CHECK(failure_of(other + "red.relaxed.cluster.shared::cluster.add.u32 [%r3 + 256], 1;")
             .find("of the cluster has 256 bytes of shared memory") != std::string::npos);
   CHECK(failure_of(other + "ld.shared::cluster.u32 %r4, [%r3 + 252];\n" + sync) == "");
   CHECK(failure_of(other + "ld.shared::cluster.u32 %r4, [%r3 + 2];").find("not a multiple of 4") != std::string::npos);
-  // .shared is .shared::cta, which holds the block's own alone.
+  // .shared is .shared::cta, which contains only the block's own memory.
   CHECK(failure_of(other + "ld.shared.u32 %r4, [%r3];").find("which only shared::cluster reaches") !=
         std::string::npos);
   // Generic addresses of other windows.
@@ -321,7 +321,7 @@ TEST_CASE("addresses that are not in the cluster") {
 }
 
 TEST_CASE("shared memory of a block that has exited") {
-  // Block 0 leaves; block 1 looks at it behind a barrier of its own block.
+  // Block 0 exits; block 1 accesses it after a barrier of its own block.
   const std::string body = R"(setp.eq.u32 %p0, %r1, 0;
 @%p0 ret;
 mov.u32 %r2, tile;
@@ -335,7 +335,7 @@ TEST_CASE("barriers of clusters that are used wrongly") {
   CHECK(failure_of("barrier.cluster.wait;") == "barrier.cluster.wait by a thread that has not arrived");
   CHECK(failure_of("barrier.cluster.arrive;\nbarrier.cluster.arrive;") ==
         "barrier.cluster.arrive by a thread that has arrived and not waited since");
-  // One warp of block 1 waits for a barrier of its block that the other never comes to.
+  // One warp of block 1 waits for a barrier of its block that the other warp never reaches.
   const std::string stuck = R"(setp.ne.u32 %p0, %r1, 1;
 setp.lt.or.u32 %p0, %r0, 32, %p0;
 @%p0 bra cluster;

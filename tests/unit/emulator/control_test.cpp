@@ -1,5 +1,5 @@
-// How lanes part and meet: what a kernel computes is stated by C++ loops over the threads; where lanes meet again is
-// seen from how often an instruction executes.
+// Divergence and reconvergence of lanes: results are stated by C++ loops over the threads; reconvergence shows in the
+// execution counts of instructions.
 #include "tests/unit/emulator/run_ptx.h"
 
 namespace ptxrewrite::tests::control_test {
@@ -9,7 +9,7 @@ using namespace ptxrewrite::emulator;
 
 namespace {
 
-// %r1: thread in the grid, %rd1: its place in `out`.
+// %r1: thread in the grid, %rd1: the address of its word in `out`.
 std::string with_thread(const std::string& body, const std::string& more = {}, const std::string& parameters = {}) {
   return kernel("k", ".param .u64 out" + parameters, R"(
   .reg .b64 %rd<9>; .reg .b32 %r<30>; .reg .pred %p<9>;
@@ -76,7 +76,7 @@ JOIN:
     CHECK(run.counters("st.global").lanes == threads);
     CHECK(run.counters("add.u32").executions == warps);
     CHECK(run.counters("add.u32").lanes == (threads + 1) / 2);
-    CHECK(run.counters("mul.lo").executions == warps - (threads % 32 == 1)); // a warp of thread 32 only goes one way
+    CHECK(run.counters("mul.lo").executions == warps - (threads % 32 == 1)); // thread 32 alone does not diverge
     CHECK(run.counters("mul.lo").lanes == threads / 2);
   }
 }
@@ -106,7 +106,7 @@ E:
   CHECK(run.buffer<uint32_t>(0) == for_threads(64, [](uint32_t i) { return i & 1 ? (i & 2 ? 11u : 21u) : 40u; }));
   CHECK(run.counters("mov.u32 %r5, 10").executions == 2);
   CHECK(run.counters("mov.u32 %r5, 20").executions == 2);
-  CHECK(run.counters("add.u32 %r5, %r5, 1").executions == 2); // met again
+  CHECK(run.counters("add.u32 %r5, %r5, 1").executions == 2); // reconverged
   CHECK(run.counters("add.u32 %r5, %r5, 1").lanes == 32);
   CHECK(run.counters("st.global").executions == 2);
 }
@@ -174,7 +174,7 @@ INNER_END:
           }
           return sum;
         }));
-  CHECK(run.counters("add.u32 %r5, %r5, 100").executions == 4 * 4); // four warps, four turns
+  CHECK(run.counters("add.u32 %r5, %r5, 100").executions == 4 * 4); // four warps, four iterations
   CHECK(run.counters("add.u32 %r5, %r5, 100").lanes == 4 * 128);
 }
 
@@ -256,7 +256,7 @@ JOIN:
   ret;)"),
                            70);
   CHECK(run.buffer<uint32_t>(0) == for_threads(70, [](uint32_t i) { return i % 3 == 0 ? 3u : i % 3 == 1 ? 0u : 2u; }));
-  // With a way out on one side, only the kernel's end post-dominates the branch: the two sides store one after the
+  // With an exit on one side, only the kernel's end post-dominates the branch: the two sides store one after the
   // other.
   CHECK(run.counters("st.global").executions == 6);
   CHECK(run.counters("st.global").lanes == 47);
@@ -359,7 +359,7 @@ TEST_CASE("fuel ends what does not end by itself") {
   REQUIRE(run.result.failure);
   CHECK(run.result.failure->kind == FailureKind::out_of_fuel);
   CHECK(run.failure().find("out of fuel: the block has executed the 1000 warp instructions that it may") == 0);
-  // Enough is enough: 6 instructions in front, 2 a turn.
+  // The fuel suffices: 6 instructions before the loop, 2 per iteration.
   const std::string counted = with_thread(R"(
   mov.u32 %r4, 100;
 LOOP:
@@ -383,7 +383,7 @@ TEST_CASE("trap names the thread and the block") {
 }
 
 TEST_CASE("control that comes to a body's end returns") {
-  // ptxas puts EXIT or RET there.
+  // ptxas places EXIT or RET there.
   PtxRun kernel = run_ptx(with_thread(" setp.eq.u32 %p1, %r1, 3;\n @%p1 bra DONE;\n st.global.u32 [%rd1], %r1;\nDONE:"),
                           {.kernel = "k", .block = {8}}, {zeros<uint32_t>(8)});
   CHECK(kernel.failure() == "");

@@ -1,5 +1,5 @@
-// When asynchronous copies take place: at once or as late as they may. Kernels that wait properly must not see which;
-// those that do not wait must. And bulk copies, counted at mbarriers and in groups.
+// The time of asynchronous copies: at once or as late as possible. Kernels with correct waits must have equal results;
+// those without must differ. And bulk copies, counted at mbarriers and in groups.
 #include "tests/unit/emulator/run_ptx.h"
 
 #include <numeric>
@@ -13,8 +13,8 @@ std::vector<uint32_t> numbers(size_t count) {
   return values;
 }
 
-// Each of 32 threads adds up 8 of its numbers, 32 apart, through a ring of two slots of its own. The n-th trip waits
-// until `left` of the younger groups are open.
+// Each of 32 threads adds up 8 of its numbers, 32 apart, through its own ring of two slots. The n-th trip waits until
+// `left` of the younger groups are open.
 PtxRun run_ring(unsigned left, bool late) {
   return run_ptx(kernel("k", ".param .u64 in, .param .u64 out", R"(
   .reg .b32 %t, %n, %slot, %next, %x, %sum;
@@ -70,10 +70,10 @@ TEST_CASE("a ring of copies gives the same whenever they take place, if it waits
       CHECK(sums_are_right(run_ring(left, late)));
     }
   CHECK(sums_are_right(run_ring(2, false)));
-  CHECK_FALSE(sums_are_right(run_ring(2, true))); // one group too few is waited for
+  CHECK_FALSE(sums_are_right(run_ring(2, true))); // waits for one group too few
 }
 
-// Thread 0 has 256 bytes brought to shared memory; warp 1 adds 1 to each number and thread 0 has them taken back.
+// Thread 0 copies 256 bytes to shared memory; warp 1 adds 1 to each number and thread 0 copies them back.
 PtxRun run_bulk(const std::string& wait_for_bytes, const std::string& wait_for_group, bool late,
                 const std::string& bytes = "256", const std::string& from = "%in") {
   return run_ptx(kernel("k", ".param .u64 in, .param .u64 out",
@@ -139,10 +139,10 @@ TEST_CASE("bulk copies to shared memory and back") {
     CAPTURE(late);
     CHECK(numbers_are_one_more(run_bulk(wait_for_phase, wait_for_read, late)));
     CHECK(numbers_are_one_more(run_bulk(wait_for_phase, "  cp.async.bulk.wait_group 0;", late)));
-    // What belongs to another kind of groups is not waited for.
+    // Groups of the other kind are not waited for.
     CHECK(numbers_are_one_more(run_bulk(wait_for_phase, "  cp.async.wait_all;", late)) == !late);
   }
-  // Read before the bytes were there; stored to before they were read.
+  // Reads before the bytes arrive; stores before the bytes are read.
   CHECK(numbers_are_one_more(run_bulk("", wait_for_read, false)));
   CHECK_FALSE(numbers_are_one_more(run_bulk("", wait_for_read, true)));
   CHECK_FALSE(numbers_are_one_more(run_bulk(wait_for_phase, "", true)));
@@ -157,7 +157,7 @@ TEST_CASE("bulk copies that go wrong") {
   CHECK(run_bulk(wait_for_phase, "", false, "512", "%in").failure().find("bulk") != std::string::npos);
 }
 
-// One thread copies a number, and lets the barrier know when it is there.
+// One thread copies a number and arrives at the barrier when the copy is done.
 PtxRun run_arrival(const std::string& arrive, unsigned expected, const std::string& wait, bool late) {
   return run_ptx(kernel("k", ".param .u64 in, .param .u64 out", R"(
   .reg .b32 %x, %a, %m;

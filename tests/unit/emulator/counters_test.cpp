@@ -1,6 +1,6 @@
-// Counters: every instruction of a kernel with loops, branches, guards, calls and early exits against a count that runs
-// the same algorithm warp by warp with masks; memory transactions against cases worked out by hand; and all of it the
-// same for any number of host threads.
+// Counters: every instruction of a kernel with loops, branches, guards, calls and early exits against an implementation
+// of the same algorithm warp by warp with masks; memory transactions against hand-computed cases; all of them for
+// several numbers of host threads.
 #include "tests/unit/emulator/run_ptx.h"
 
 #include <bit>
@@ -78,7 +78,7 @@ struct Count {
   uint64_t executions = 0, lanes = 0, off = 0;
 };
 
-// The kernel above, a warp at a time: what each of the named instructions should count.
+// The kernel above, one warp at a time: the expected counts of the named instructions.
 struct Walk {
   std::map<std::string, Count> counts;
   std::vector<uint32_t> out;
@@ -132,7 +132,7 @@ struct Walk {
       count("mov.u32 %r10, 0", loop);
       for (uint32_t j = 0;; ++j) {
         const Mask turns = where(loop, [&](unsigned l) { return j < inner[l]; });
-        // Lanes that have left the loop wait behind it.
+        // Lanes that have left the loop wait after it.
         const Mask still = where(loop, [&](unsigned l) { return j <= inner[l]; });
         count("@%p4 bra", still, still & ~turns);
         if (!turns) break;
@@ -304,9 +304,9 @@ TEST_CASE("local memory of a warp lies word by word") {
   CHECK(local_sectors("st.local.u8 [%rd4], %r1;", 0) == 4);
   CHECK(local_sectors("st.local.u64 [%rd4], %rd1;", 0) == 8);
   CHECK(local_sectors("st.local.v4.u32 [%rd4], {%r1, %r1, %r1, %r1};", 0) == 16);
-  // Every lane another element: a row of words for each.
+  // Every lane accesses another element: a row of words for each.
   CHECK(local_sectors("st.local.u32 [%rd4], %r1;", 4) == 32);
-  // Four lanes, or eight, in one row share a sector where they are neighbours.
+  // Four lanes, or eight, in one row share a sector if they are neighbours.
   CHECK(transactions("  shr.u32 %r3, %r1, 3;\n  mad.wide.u32 %rd4, %r3, 4, %rd2;\n  st.local.u32 [%rd4], %r1;",
                      "st.local.u32 [%rd4]") == 4);
   CHECK(transactions("  and.b32 %r3, %r1, 7;\n  mad.wide.u32 %rd4, %r3, 4, %rd2;\n  st.local.u32 [%rd4], %r1;",

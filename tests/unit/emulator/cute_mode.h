@@ -1,5 +1,5 @@
-// CuTe's statement of a matrix layout, one dimension (mode) of it: shapes and strides. Tests state layouts so, as the
-// emulator computes them in another way.
+// One dimension (mode) of a matrix layout as CuTe describes it: shapes and strides. Tests use it as a second
+// description of layouts, independent of the emulator's computation.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Check mode on global memory: which pairs of accesses race follows from the memory model (PTX ISA 8), not from the
+// Check mode on global memory: the pairs of accesses that race follow from the memory model (PTX ISA 8), not from the
 // order in which the emulator runs blocks.
 #include "emulator/memory/global_shadow.h"
 #include "tests/unit/emulator/run_ptx.h"
@@ -12,8 +12,8 @@ namespace {
 
 constexpr uint32_t threads = 64;
 
-// %r1: thread, %r2: block, %r3: thread of the grid; %rd1: the buffer, %rd2: its word for the thread, %rd3: for the
-// grid's thread; %r9: 1.
+// %r1: thread, %r2: block, %r3: thread in the grid; %rd1: the buffer, %rd2: its word for the thread, %rd3: its word for
+// the thread in the grid; %r9: 1.
 std::string text_with(const std::string& body, const std::string& more = {}) {
   return kernel("k", ".param .u64 out", R"(
   .reg .b64 %rd<9>; .reg .b32 %r<20>; .reg .pred %p<9>;
@@ -66,7 +66,7 @@ std::string pair_of(const PtxRun& run) {
 } // namespace
 
 TEST_CASE("blocks that update the same words race, told with both places") {
-  // The index forgets the block.
+  // The index ignores the block.
   const char* body = "ld.global.u32 %r5, [%rd2];\n mad.lo.u32 %r5, %r5, 3, 1;\n st.global.u32 [%rd2], %r5;";
   const PtxRun run = check(body, 2);
   REQUIRE(run.result.findings.size() == 2); // the load, and the store
@@ -104,7 +104,7 @@ TEST_CASE("warps of one block need a barrier in global memory, too") {
   ld.global.u32 %r6, [%rd4];)";
   };
   CHECK(is_clean(neighbours("bar.sync 0;"), 1));
-  // Each warp's store with the other one's load.
+  // Each warp's store races with the other warp's load.
   const PtxRun run = check(neighbours(""), 1);
   REQUIRE(run.result.findings.size() == 2);
   CHECK(pair_of(run) == "st.global.u32, ld.global.u32");
@@ -112,14 +112,14 @@ TEST_CASE("warps of one block need a barrier in global memory, too") {
   CHECK(run.result.findings[1].where.message.find("is read by warp 1 and written by warp 0") != std::string::npos);
   CHECK(check(neighbours("membar.gl;"), 1).result.findings.size() == 2);
   CHECK(check(neighbours("bar.warp.sync 0xffffffff;"), 1).result.findings.size() == 2);
-  // A barrier of the block orders nothing between blocks.
+  // A barrier of the block does not order accesses of different blocks.
   CHECK(pair_of(check(neighbours("bar.sync 0;"), 2)) != "");
 }
 
 TEST_CASE("stores of what is there already do not race, others do") {
   CHECK(is_clean("st.global.u32 [%rd1], %r9;", 4));
   CHECK(pair_of(check("st.global.u32 [%rd1], %r2;", 4)) == "st.global.u32, st.global.u32");
-  // Whoever reads finds 0 or 1.
+  // Readers find 0 or 1.
   CHECK(pair_of(check("ld.global.u32 %r5, [%rd1];\n st.global.u32 [%rd1], %r9;", 2)) == "ld.global.u32, st.global.u32");
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("lanes that disagree in one store are told") {
 TEST_CASE("bytes of one word that different blocks own are no race") {
   const char* own = "cvt.u64.u32 %rd4, %r3;\n add.u64 %rd4, %rd4, %rd1;\n st.global.u8 [%rd4], %r9;";
   CHECK(is_clean(own, 4));
-  // Two bytes a block, but one apart.
+  // Two bytes per block, one byte apart.
   const char* overlapping = R"(
   setp.ne.u32 %p1, %r1, 0;
   @%p1 bra DONE;
@@ -150,7 +150,7 @@ DONE:)";
 }
 
 TEST_CASE("a write races with reads of another block that its own block has repeated since") {
-  // Block 1 updates in place, behind a barrier of its own, what block 0 has read as its halo.
+  // After a barrier of its own, block 1 updates in place the halo that block 0 has read.
   const char* body = R"(
   setp.eq.u32 %p1, %r2, 0;
   ld.global.u32 %r5, [%rd1];
@@ -171,7 +171,7 @@ TEST_CASE("atomics do not race with one another, nor with reads; with stores the
                       2)) == "@%p1, red.global.add.u32");
 }
 
-// The block that comes last reads what the others have written: every thread writes, `release`; one thread counts.
+// The last block reads the words of the others: every thread writes, `release`; one thread counts.
 std::string last_block(const std::string& release, const std::string& reset = "") {
   return R"(
   st.global.u32 [%rd3], %r3;
@@ -197,17 +197,17 @@ COUNTED:
 TEST_CASE("the last block may read what all have written in front of a fence") {
   const char* more = ".shared .align 4 .b32 s;";
   CHECK(text_of(check(last_block("membar.gl;\n bar.sync 0;"), 4, 0, more)) == "");
-  // A plain reset of the counter is behind all increments.
+  // A plain reset of the counter comes after all increments.
   CHECK(
       text_of(check(last_block("membar.gl;\n bar.sync 0;", "mov.u32 %r11, 0;\n @!%p1 st.global.u32 [%rd1+4000], %r11;"),
                     4, 0, more)) == "");
-  // Only the counting thread's own store is behind its fence; a barrier brings those of the others in front of it.
+  // Only the counting thread's own store precedes its fence; a barrier orders those of the other threads before it.
   CHECK(text_of(check(last_block("bar.sync 0;\n membar.gl;"), 4, 0, more)) == "");
   CHECK(pair_of(check(last_block("bar.sync 0;"), 4, 0, more)) == "ld.global.u32, st.global.u32");
 }
 
 TEST_CASE("a flag between blocks orders what is behind a fence") {
-  // Block 0 writes data and sets the flag, block 1 waits for it.
+  // Block 0 writes data and sets the flag, block 1 waits for the flag.
   auto handed_over = [](const std::string& release, const std::string& acquire) {
     return R"(
   setp.ne.u32 %p1, %r2, 0;
@@ -272,7 +272,7 @@ TEST_CASE("what is remembered of global memory is bounded") {
       ++visited;
     });
   CHECK(visited == 4); // two words of each of the first two pages
-  // No room for single bytes either; nor for the places of flags, which then are everywhere.
+  // No memory for single bytes either; nor for addresses of flags, which then match all addresses.
   shadow.for_each(1, 1, [&](GlobalCell&, uint64_t, unsigned) { FAIL("a byte's cell"); });
   shadow.give(64, 7);
   shadow.give(128, 9);

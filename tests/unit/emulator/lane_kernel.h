@@ -1,4 +1,4 @@
-// A kernel for tests of instructions that lanes execute together: every thread has four words to read and two to write.
+// A kernel for tests of instructions that lanes execute together: every thread reads four words and writes two.
 #pragma once
 
 #include "tests/unit/emulator/run_ptx.h"
@@ -16,8 +16,8 @@ struct LaneInputs {
   std::vector<uint32_t> a, b, c, m;
 };
 
-// `body` finds %a %b %c %m (.b32), %thread and the register files %r, %f (.f32), %rd, %p, %h (.b16), and leaves results
-// in %d and %q, which a store at its end writes. `more` comes in front of the kernel.
+// `body` uses %a %b %c %m (.b32), %thread and the register files %r, %f (.f32), %rd, %p, %h (.b16), and leaves results
+// in %d and %q, which are stored at its end. `more` is placed before the kernel.
 inline LaneResults run_lanes(std::string_view body, const LaneInputs& inputs, std::string_view more = {},
                              std::string_view header = ".version 8.7\n.target sm_90\n") {
   std::string text(header);

@@ -9,7 +9,7 @@ namespace {
 
 using Words = std::vector<uint32_t>;
 
-// Runs 4 threads, which have 4 words each; rd: the thread's place, t: its number.
+// Runs 4 threads with 4 words each; rd: the address of the thread's words, t: its number.
 Words words_after(const std::string& body, const std::string& more = {}, bool check = false) {
   const std::string text = kernel("k", ".param .u64 out", R"(
   .reg .b64 rd, l<8>; .reg .b32 t, x<16>; .reg .pred p<4>;
@@ -25,7 +25,7 @@ Words words_after(const std::string& body, const std::string& more = {}, bool ch
   return run.ok() ? run.buffer<uint32_t>(0) : Words();
 }
 
-// One word a thread, the rest zero.
+// One word per thread, the rest zero.
 template <class Value> Words one_each(Value value) {
   Words words(16);
   for (uint32_t thread = 0; thread < 4; ++thread)
@@ -55,12 +55,12 @@ TEST_CASE("variables of global and constant memory that a body declares") {
   CHECK(words_after("{ .const .b32 from[] = {1, 2, 3}; ld.const.b32 x0, [from+8]; add.u32 x0, x0, t; }"
                     "st.global.b32 [rd], x0;",
                     ".const .b32 other[5] = {9, 9, 9, 9, 9};") == expected);
-  // Two of one name in two blocks of the body, and one of the same name outside.
+  // Two with the same name in two blocks of the body, and another one outside.
   CHECK(words_after("{ .global .b32 n = 1; ld.global.b32 x0, [n]; } { .global .b32 n = 2; ld.global.b32 x1, [n]; }"
                     "ld.global.b32 x2, [n]; mad.lo.u32 x0, x1, 10, x0; mad.lo.u32 x0, x2, 100, x0;"
                     "st.global.b32 [rd], x0;",
                     ".global .b32 n = 3;") == one_each([](uint32_t) { return 321u; }));
-  // It is one variable for all threads, and its address may be taken.
+  // One variable for all threads, whose address may be taken.
   CHECK(words_after(".global .b32 sum; mov.u64 l0, sum; red.global.add.u32 [l0], 1; bar.sync 0;"
                     "ld.volatile.global.u32 x0, [sum]; st.global.u32 [rd], x0;") ==
         one_each([](uint32_t) { return 4u; }));
@@ -94,7 +94,7 @@ TEST_CASE("the address of a function's parameter is one of local memory") {
     CHECK(words_after(call, function) == element);
     CHECK(words_after(call, function, true) == element);
   }
-  // By name and by address it is the same variable, which the function may change; its caller's copy stays.
+  // Name and address refer to the same variable, which the function may change; the caller's copy is unchanged.
   CHECK(words_after(R"(
   { .param .align 4 .b8 a[8]; .param .b32 c;
     st.param.b32 [a], 1; st.param.b32 [a+4], t;
@@ -110,7 +110,7 @@ TEST_CASE("the address of a function's parameter is one of local memory") {
   ret;
 })",
                     true) == one_each([](uint32_t thread) { return (thread + 51) * 1001; }));
-  // A result by its address, and recursion: each activation has its own.
+  // A result by its address, and recursion: each activation has its own variable.
   CHECK(words_after(R"(
   { .param .b32 a; .param .b32 c; st.param.b32 [a], t; call (c), sum, (a); ld.param.b32 x0, [c]; }
   st.global.u32 [rd], x0;)",

@@ -1,5 +1,5 @@
-// Observers see sources before and results behind every instruction; the redundancy study agrees with what a kernel was
-// written to repeat.
+// Observers see sources before and results after every instruction; the redundancy study agrees with the known
+// redundancy of a kernel.
 #include "emulator/core/observer.h"
 
 #include "emulator/observe/redundancy.h"
@@ -14,7 +14,7 @@ using namespace ptxrewrite::emulator;
 
 namespace {
 
-// What it sees of one instruction, in the words of the source.
+// The observed data of one instruction.
 struct Seen {
   std::string_view text;
   uint64_t block = 0;
@@ -123,7 +123,7 @@ TEST_CASE("an observer sees sources, results, widths and masks") {
   CHECK(store.before_[0].source_bits == std::vector<unsigned>{64, 32});
   CHECK(store.before_[0].sources[0][9] - store.before_[0].sources[0][8] == 4);
   CHECK(store.before_[0].sources[1][9] == 109);
-  // Every instruction that some lane executes, once for each warp.
+  // Every instruction that some lane executes, once per warp.
   CHECK(watch("").before_.size() == 2 * (3 * 11 + 2 + 2 + 2 + 3));
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("an observer sees all results of an instruction, and guards that let n
     CHECK(unpack.after_[1].results.at(0)[lane] == 32 + lane);
     CHECK(unpack.after_[1].results.at(1)[lane] == 34 + lane);
   }
-  // Of each block the third warp, with six lanes: the addition and the branch.
+  // The third warp of each block, with six lanes: the addition and the branch.
   CHECK(unpack.passed_ == std::vector<uint32_t>{0x3f, 0x3f, 0x3f, 0x3f});
 }
 
@@ -170,7 +170,7 @@ TEST_CASE("the redundancy study counts uniform warps and warps that repeat anoth
     const char* text;
     uint64_t uniform, repeated, lanes;
   };
-  // Three blocks of four warps: 12 executions; the first warp of a block repeats nobody.
+  // Three blocks of four warps: 12 executions; the first warp of a block repeats none.
   for (const Expected& expected :
        {Expected{"mov.u32 %r1", 0, 0, 384}, Expected{"and.b32 %r2", 0, 0, 384}, Expected{"shr.u32 %r3", 0, 0, 384},
         Expected{"ld.param.u32", 12, 9, 384}, Expected{"add.u32 %r5", 0, 9, 384}, Expected{"add.u32 %r6", 12, 0, 384},

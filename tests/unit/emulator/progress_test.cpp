@@ -39,7 +39,7 @@ PtxRun run(const std::string& text, Dimensions grid, Dimensions block, size_t wo
   return result;
 }
 
-// data[0] is a lock, data[1] what it guards: every thread adds one without atomics.
+// data[0] is a lock, data[1] the protected counter: every thread adds one without atomics.
 constexpr const char* locked_increment = R"(
 AGAIN:
   atom.global.cas.b32 %r3, [%rd1], 0, 1;
@@ -118,7 +118,7 @@ NEXT:
 }
 
 TEST_CASE("a lane waits for a flag of another lane of its warp, that comes later in the program") {
-  // Odd lanes spin until their even neighbour, which waits behind the branch, has stored.
+  // Odd lanes spin until their even neighbour, which waits after the branch, has stored.
   PtxRun result = run(with_data(R"(
   mad.wide.u32 %rd2, %r1, 4, %rd1;
   and.b32 %r3, %r1, 1;
@@ -142,7 +142,7 @@ STORE:
 }
 
 TEST_CASE("warps wait for one another's flags, forwards and backwards") {
-  // A token goes through the warps from the last to the first; then all leave.
+  // A token is passed through the warps from the last to the first; then all warps exit.
   PtxRun result = run(with_data(R"(
   shr.u32 %r3, %r1, 5;
   mad.wide.u32 %rd2, %r3, 4, %rd1;
@@ -263,7 +263,7 @@ WAIT:
 }
 
 TEST_CASE("loops that look like waiting, but count, are not given up") {
-  // An atomic in a loop of half a million turns; a poll that gives up by itself after as many.
+  // An atomic in a loop of half a million iterations; a poll with the same limit.
   PtxRun result = run(with_data(R"(
   mov.u32 %r3, 0;
 COUNT:
@@ -302,7 +302,7 @@ WAIT:
 }
 
 TEST_CASE("a host thread whose blocks spin waits for another one's long computation") {
-  // Block 0 counts for a long time before it sets the flag that the others spin on.
+  // Block 0 counts for a long time before it sets the flag that the others poll.
   const std::string text = with_data(R"(
   setp.ne.u32 %p1, %r2, 0;
   @%p1 bra WAIT;

@@ -30,25 +30,25 @@ template <class T> Buffer zeros(size_t count) {
   return {std::vector<std::byte>(count * sizeof(T))};
 }
 
-// A scalar is passed as wide as its type; a buffer as its generic address.
+// Scalars are passed in the width of their type, buffers as generic addresses.
 using Argument = std::variant<Buffer, uint8_t, uint16_t, uint32_t, int32_t, uint64_t, int64_t, float, double>;
 
 struct PtxRun {
   std::shared_ptr<ir::Module> module; // the counters point into it
   LaunchResult result;
-  std::string error;                           // the launch was refused, or the text was
-  std::vector<std::vector<std::byte>> buffers; // of the buffer arguments, in their order, after the run
-  std::vector<uint64_t> addresses;             // theirs
+  std::string error;                           // of the launch or the reader, if they refused
+  std::vector<std::vector<std::byte>> buffers; // contents of the buffer arguments after the run, in order
+  std::vector<uint64_t> addresses;             // of the buffers
 
   template <class T> std::vector<T> buffer(size_t index) const {
     std::vector<T> values(buffers.at(index).size() / sizeof(T));
     if (!values.empty()) std::memcpy(values.data(), buffers[index].data(), values.size() * sizeof(T));
     return values;
   }
-  // Message of the failure; empty when there is none.
+  // The failure's message; empty if there is none.
   std::string failure() const { return result.failure ? result.failure->message : std::string(); }
   bool ok() const { return error.empty() && !result.failure; }
-  // Of the first instruction whose source text contains `text`.
+  // The counters of the first instruction whose source text contains `text`.
   InstructionCounters counters(std::string_view text) const {
     for (const FunctionCounters& function : result.counters.functions)
       for (ir::BlockId block : function.source->layout)
@@ -63,7 +63,7 @@ struct PtxRun {
   }
 };
 
-// A module with one kernel. `more` comes in front of it: device functions, variables.
+// A module with one kernel. `more` is placed before it: device functions, variables.
 inline std::string kernel(std::string_view name, std::string_view parameters, std::string_view body,
                           std::string_view more = {}) {
   std::string text = ".version 8.7\n.target sm_90\n.address_size 64\n";

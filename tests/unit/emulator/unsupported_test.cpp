@@ -1,4 +1,4 @@
-// What is not emulated is refused before anything runs: with the instruction's name and its place in the text.
+// Unsupported instructions are refused before anything runs: the error has the instruction's name and its position.
 #include "tests/unit/emulator/run_ptx.h"
 
 namespace ptxrewrite::emulator {
@@ -10,7 +10,7 @@ struct Refusal {
   uint32_t line = 0;
 };
 
-// The kernel stores a word first; the instruction stands in its sixth line of text.
+// The kernel stores a word first; the instruction is in the sixth line of its text.
 Refusal refusal_of(const std::string& target, const std::string& instruction) {
   const std::string text = ".version 8.7\n.target " + target +
                            "\n.address_size 64\n.visible .entry k(.param .u64 p) { .reg .b64 %d<8>; .reg .b32 %r<8>; "
@@ -33,7 +33,7 @@ Refusal refusal_of(const std::string& target, const std::string& instruction) {
   REQUIRE_FALSE(result);
   std::byte stored[4];
   REQUIRE(memory.read(word, stored));
-  CHECK(stored[0] == std::byte(0)); // nothing has run
+  CHECK(stored[0] == std::byte(0)); // nothing was executed
   CHECK_FALSE((*program)->check_supported("k"));
   const SourceRange range = result.error().range;
   return {result.error().message, text.substr(range.begin, range.end - range.begin),

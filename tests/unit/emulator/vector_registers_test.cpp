@@ -1,5 +1,5 @@
-// Vector registers used whole are the list of their elements, wherever they stand: expected values are spelled out with
-// scalar registers' numbers.
+// Whole vector registers are the list of their elements, in all positions: expected values are written with scalar
+// registers' numbers.
 #include "tests/unit/emulator/run_ptx.h"
 
 namespace ptxrewrite::emulator {
@@ -7,7 +7,7 @@ namespace {
 
 using Words = std::vector<uint32_t>;
 
-// Runs one thread with x0 .. x3 = 10 .. 13 and rd = the place of 8 words, which begin as 1 .. 8.
+// Runs one thread with x0 .. x3 = 10 .. 13 and rd = the address of 8 words, initialised to 1 .. 8.
 Words words_after(const std::string& body, const std::string& functions = {}) {
   const std::string text = kernel("k", ".param .u64 out", R"(
   .reg .b64 rd, l<4>; .reg .b32 x<16>; .reg .b16 h<8>; .reg .pred p<4>;
@@ -50,7 +50,7 @@ TEST_CASE("a move of vectors reads all elements before it writes any") {
         Words{10, 11, 12, 13, 5, 6, 7, 8});
   CHECK(words_after("setp.ne.u32 p0, x0, 10; @p0 mov.v2.b32 {x0, x1}, {x1, x0}; st.global.v2.b32 [rd], {x0, x1};") ==
         Words{10, 11, 3, 4, 5, 6, 7, 8});
-  // Of a register that stands twice among the results the last element stays.
+  // If a register occurs twice among the results, the last element is kept.
   CHECK(words_after("mov.v2.b32 {x4, x4}, {x0, x1}; st.global.b32 [rd], x4;") == Words{11, 2, 3, 4, 5, 6, 7, 8});
   CHECK(words_after("mov.v4.b32 {x0, _, x1, x1}, {x1, x2, x0, x3}; st.global.v2.b32 [rd], {x0, x1};") ==
         Words{11, 13, 3, 4, 5, 6, 7, 8});

@@ -1,4 +1,4 @@
-// What is said about wrong input, and where; and that no input does harm.
+// Diagnostics of wrong input, with their position; and that no input causes harm.
 #include "tests/unit/grammar/read.h"
 
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@ using namespace ptxrewrite;
 
 namespace {
 
-// The first error's text under its caret.
+// The first error's text under the caret.
 std::string pointed_at(const ReadText& text) {
   for (const Diagnostic& diagnostic : text.diagnostics.list())
     if (diagnostic.severity == Severity::error) return std::string(text.source.text(diagnostic.range));
@@ -127,7 +127,7 @@ TEST_CASE("nesting without end is refused, not followed") {
     CHECK(!ReadText(kernel("mov.u32 %r1, " + repeat(piece, 100000) + "1;")).ok());
   }
   CHECK(!ReadText(".version 9.0\n.target sm_90\n.global .u32 x[] = " + repeat("{", 100000) + ";\n").ok());
-  // Scopes are no recursion: these are fine.
+  // Scopes are not handled by recursion: these are accepted.
   CHECK(ReadText(kernel(repeat("{", 100000) + repeat("}", 100000))).ok());
 }
 

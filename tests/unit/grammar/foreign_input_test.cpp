@@ -1,4 +1,4 @@
-// Input that is no PTX is named by one message; PTX is never taken for something else.
+// Input that is not PTX is identified by one message; PTX is never taken for another format.
 #include "tests/unit/grammar/read.h"
 
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@ using namespace ptxrewrite;
 
 namespace {
 
-// The one message, or how many there are.
+// The only message, or the number of messages.
 std::string only_message(std::string text) {
   ReadText read(std::move(text));
   const auto& list = read.diagnostics.list();

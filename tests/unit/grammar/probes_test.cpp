@@ -1,4 +1,4 @@
-// Single statements and directives against what ptxas said of them (tests/grammar/*.tsv).
+// Single statements and directives against ptxas' verdicts (tests/grammar/*.tsv).
 #include "tests/unit/grammar/read.h"
 
 #include "support/file_io.h"
@@ -29,7 +29,7 @@ std::vector<std::vector<std::string>> rows_of(const std::string& file) {
   return rows;
 }
 
-// What the statements of statement_probes.tsv may use.
+// Declarations for the statements of statement_probes.tsv.
 std::string around_statement(const std::string& statement) {
   return R"(.version 9.0
 .target sm_90
@@ -109,7 +109,7 @@ TEST_CASE("statements are accepted and refused as by ptxas") {
       for (const auto& instruction : function->instructions)
         any_opaque |= instruction.kind == ir::InstructionKind::real && ir::form(instruction.form).opaque;
     CHECK(any_opaque == (row[0] == "opaque"));
-    // What was accepted prints to something that is accepted, and prints the same again.
+    // Accepted text prints to accepted text, which prints the same again.
     const std::string printed = ir::print(*text.module);
     ReadText again(printed);
     CAPTURE(printed);

@@ -19,7 +19,7 @@ struct ReadText {
   }
   bool ok() const { return module != nullptr; }
   ptxrewrite::ir::Function& function(unsigned index = 0) { return *module->functions[index]; }
-  // All diagnostics as the user sees them.
+  // All diagnostics in the user's format.
   std::string messages() const {
     std::string text;
     for (const auto& diagnostic : diagnostics.list())

@@ -1,4 +1,4 @@
-// What a read module holds: items, blocks, edges, names, operands, annotations, hardware forms.
+// The contents of a read module: items, blocks, edges, names, operands, annotations, hardware forms.
 #include "tests/unit/grammar/read.h"
 
 #include "support/file_io.h"
@@ -74,7 +74,7 @@ TEST_CASE("blocks begin at labels and end behind branches; call ends none") {
                        ".func f(){ ret; }\n"));
   REQUIRE_MESSAGE(text.ok(), text.messages());
   const Function& function = text.function(1);
-  // entry | behind the branch | ONE | TWO | THREE | behind the guarded exit
+  // entry | after the branch | ONE | TWO | THREE | after the guarded exit
   REQUIRE(function.layout.size() == 6);
   CHECK(!function.blocks[function.layout[0]].label);
   const std::string second = function.block_name(function.layout[1]);
@@ -101,7 +101,7 @@ TEST_CASE("brx.idx has one edge per entry of its table, and then none") {
 }
 
 TEST_CASE("labels and registers mean the innermost one, labels also before they are defined") {
-  // The outer L is defined before the branch, the inner one behind it: the branch goes to the inner one.
+  // The outer L is defined before the branch, the inner one after it: the branch goes to the inner one.
   ReadText text(
       kernel("L: mov.u32 %r1, 1;\n{ .reg .b32 %r<3>;\n bra L;\n mov.b32 %r1, 5;\nL: mov.b32 %r2, %r1;\n}\n bra L;"));
   REQUIRE_MESSAGE(text.ok(), text.messages());
@@ -113,7 +113,7 @@ TEST_CASE("labels and registers mean the innermost one, labels also before they 
   CHECK(outer != inner);
   CHECK(function.operands_of(instructions[1])[0].as_block() == inner);
   CHECK(function.operands_of(instructions[4])[0].as_block() == outer);
-  // %r1 of the braces is another register than %r1 outside.
+  // %r1 inside the braces is a different register from %r1 outside.
   const ValueId outside = function.operands_of(instructions[0])[0].as_value();
   const ValueId inside = function.operands_of(instructions[2])[0].as_value();
   CHECK(outside != inside);
@@ -305,7 +305,7 @@ TEST_CASE("unknown instructions stay, with their operands where they can be read
   CHECK(function.operands_of(instructions[0]).size() == 6);
   REQUIRE(function.operands_of(instructions[1]).size() == 1);
   CHECK(print_instruction(function, instructions[1]) == "future.op.b32 %r1 => (%r2 <> %r3) {x};");
-  // It may be a branch: both ways are open behind it.
+  // It may be a branch: both paths are possible after it.
   CHECK(function.operands_of(instructions[2])[0].as_block() == block_named(function, "LATER"));
   const BlockId entry = function.layout[0];
   CHECK(function.instructions[instructions[2]].block == entry);
@@ -399,7 +399,7 @@ TEST_CASE("the hardware form reads back") {
   CHECK(sections == 3);
   CHECK(linear_values == 2);
   CHECK(print(*text.module) == source);
-  // Without the first line none of this is PTX.
+  // Without the first line the text is not valid PTX.
   CHECK(!ReadText(source.substr(source.find('\n') + 1)).ok());
 }
 

@@ -1,4 +1,4 @@
-// Text that can be read and that ptxas will refuse is warned of; text beyond its limits is refused.
+// Text that the reader accepts but ptxas refuses gets a warning; text beyond the reader's limits is refused.
 #include "tests/unit/grammar/read.h"
 #include "tests/unit/paths.h"
 
@@ -20,7 +20,7 @@ std::string with_header(const std::string& version, const std::string& target, c
          ".reg .pred %p<3>; .reg .b32 %r<5>; .reg .b64 %rd<3>; .reg .f32 %f<4>;\n" + body + "\nret;\n}\n";
 }
 
-// "" without a word, the warning's text, or "refused".
+// "" without a message, the warning's text, or "refused".
 std::string said(const std::string& text) {
   ReadText read(text);
   if (!read.ok()) return "refused";

@@ -1,6 +1,6 @@
-// Habits of PTX in the wild that readers stumble over: what compilers, inline assembly and old toolkits write. Each
-// case is text that ptxas takes for the version it names (undeclared callees aside), in the smallest form that shows
-// the habit.
+// Unusual PTX in practice: from compilers, inline assembly and old toolkits. Each case is text
+// that ptxas accepts for the version it names (undeclared callees aside), reduced to the smallest
+// form.
 #include "tests/unit/grammar/read.h"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@ using namespace ptxrewrite;
 
 namespace {
 
-// Read without errors, printed, read again, printed the same. Gives the printed text.
+// Reads, prints, reads again and compares the second output. Returns the printed text.
 std::string survives(const std::string& source) {
   ReadText first(source);
   REQUIRE_MESSAGE(first.ok(), first.messages() << source);
@@ -128,7 +128,7 @@ TEST_CASE("wild: debug information") {
       "$L__func_begin0\n.b32 $L__x-$L__y\n$L__x:\n.b16 -1\n}\n.section .debug_str\n{\n$L__info_string0:\n.b8 "
       "95,90,0\n}\n");
   CHECK(contains(printed, "function_name $L__info_string0+4, inlined_at 1 3 0"));
-  CHECK(contains(printed, "// Offset")); // debug sections are kept word for word
+  CHECK(contains(printed, "// Offset")); // debug sections are kept unchanged
 }
 
 TEST_CASE("wild: local depots") {
@@ -153,7 +153,7 @@ TEST_CASE("wild: old dialects") {
 }
 
 TEST_CASE("wild: a register with an offset as operand is computed by an instruction in front") {
-  // ptxas adds, though the manual knows no such operand: same machine code as with the sum spelled out.
+  // ptxas adds, though the manual has no such operand: same machine code as with an explicit sum.
   const std::string printed = survives(kernel("st.global.u32 [%rd1], %r1+5;\n@%p1 add.u32 %r3, %r1+1, %r2+-9;"));
   CHECK(contains(printed, ".reg .b32 $sum0;\n\tadd.s32 \t$sum0, %r1, 5;\n\tst.global.u32 \t[%rd1], $sum0;"));
   CHECK(contains(printed, "@%p1 add.u32 \t%r3, $sum1, $sum2;"));

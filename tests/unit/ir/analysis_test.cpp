@@ -21,7 +21,7 @@ namespace {
 
 constexpr unsigned no_block = UINT32_MAX;
 
-// Blocks that `from` reaches without entering `removed`.
+// Blocks reachable from `from` without entering `removed`.
 std::vector<bool> reach(const Function& function, unsigned from, unsigned removed) {
   std::vector<bool> seen(function.blocks.size(), false);
   if (from == removed) return seen;
@@ -111,7 +111,7 @@ TEST_CASE("post-dominators are the blocks whose removal cuts every way to an exi
 }
 
 TEST_CASE("an endless loop and a guarded exit lead to the virtual exit") {
-  // entry -> A | B; A loops for ever; B exits. Nothing but the virtual exit is behind the entry.
+  // entry -> A | B; A loops for ever; B exits. Only the virtual exit post-dominates the entry.
   ReadText text(kernel("@%p1 bra B;\nA:\nst.global.u32 [%rd1], %r1;\nbra A;\nB:\nst.global.u32 [%rd1], %r2;\n"));
   REQUIRE(text.ok());
   const Function& function = text.function();
@@ -173,7 +173,7 @@ TEST_CASE("natural loops are the blocks that reach a back edge without passing t
 
 namespace {
 
-// Is `value` read on some way from the start of `block` (or its end) before it is surely written?
+// Whether `value` is read on some path from the start of `block` (or its end) before it is certainly written.
 class LiveSearch {
 public:
   LiveSearch(const Function& function, ValueId value)

@@ -1,5 +1,5 @@
-// DAC's two streams in the IR: what crosses over, copies, SSA form, and the verifier's rule about them. The rules of
-// their text are in tests/golden/dac.
+// DAC's two streams in the IR: the values that cross over, copies, SSA form, and the verifier's rule about them. The
+// rules of their text are in tests/golden/dac.
 #include "ir/forms/dac.h"
 
 #include "ir/core/builder.h"

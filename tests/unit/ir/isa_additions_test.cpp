@@ -1,5 +1,5 @@
-// What PTX 9.1 to 9.5 added, against ptxas 13.5: statements of tests/isa/additions.tsv in the table, in the reader, and
-// before the assembler itself where one of that release is at hand.
+// The additions of PTX 9.1 to 9.5, against ptxas 13.5: statements of tests/isa/additions.tsv in the table, in the
+// reader, and in the assembler itself if that release is installed.
 #include "ir/isa/isa_availability.h"
 #include "support/ptxas.h"
 #include "tests/isa/statement.h"
@@ -61,7 +61,7 @@ std::vector<Addition> additions() {
   return all;
 }
 
-// A kernel with the registers of tests/isa/statement.h. Statements stand on lines of their own from `first_line` on.
+// A kernel with the registers of tests/isa/statement.h. Each statement is on its own line from `first_line` on.
 constexpr unsigned first_line = 9;
 std::string kernel_of(const std::vector<std::string>& statements, const std::string& target) {
   std::string text = ".version 9.5\n.target " + target +
@@ -74,7 +74,7 @@ std::string kernel_of(const std::vector<std::string>& statements, const std::str
   return text + "ret;\n}\n";
 }
 
-// Accepted statements by a target that has them.
+// Accepted statements by a target that supports them.
 std::map<std::string, std::vector<std::string>> accepted_by_target() {
   std::map<std::string, std::vector<std::string>> result;
   for (const Addition& addition : additions())
@@ -106,7 +106,7 @@ TEST_CASE("additions are in the table, for the versions and targets of ptxas 13.
     const Form& f = form(*resolve_form(statement.mnemonic));
     CHECK(!f.opaque);
     ++forms;
-    if (f.opcode == Opcode::mov) continue; // its special register is what is new
+    if (f.opcode == Opcode::mov) continue; // the special register is new, not the form
     for (const auto& [version, targets] : versions)
       for (const std::string& target : targets) {
         if (!judged.contains(target)) continue;
@@ -187,7 +187,7 @@ TEST_CASE("ptxas 13.5 itself says of the additions what the file says") {
     CHECK_MESSAGE(run->messages.find("; error") == std::string::npos, run->messages);
     judged += statements.size();
   }
-  // ptxas reports all statements that it refuses for their operands, but of those that it cannot parse the first alone.
+  // ptxas reports all statements with invalid operands, but only the first one that it cannot parse.
   std::map<std::string, std::vector<std::string>> refused;
   for (const Addition& addition : additions())
     if (addition.verdict == '-') refused[addition.targets.begin()->first].push_back(addition.text);

@@ -1,4 +1,4 @@
-// Which version and target have a form: against what ptxas accepted.
+// The versions and targets that support a form: against those accepted by ptxas.
 #include "ir/isa/isa_availability.h"
 #include "tests/unit/paths.h"
 
@@ -40,7 +40,7 @@ const Form& form_of(const std::string& mnemonic) {
   return form(*resolved);
 }
 
-// The versions that exist, in order, each with the targets that it takes.
+// All existing versions, in order, each with its targets.
 using Versions = std::vector<std::pair<PtxVersion, std::vector<std::string>>>;
 
 Versions all_versions() {
@@ -81,7 +81,7 @@ TEST_CASE("forms are there from the version and target on that ptxas accepts, an
     const Form& f = form_of(row[0]);
     CAPTURE(row[0]);
     const PtxVersion first = version_of(row[1]);
-    if (!row[3].ends_with('+')) continue; // of one architecture, or gone: below
+    if (!row[3].ends_with('+')) continue; // of one architecture, or removed: below
     const std::string lowest = row[3].substr(0, row[3].size() - 1);
     for (const auto& [version, targets] : versions) {
       CAPTURE(version.major);

@@ -1,4 +1,4 @@
-// Forms: what a mnemonic means. Expectations are from the PTX ISA manual.
+// Forms: the meaning of mnemonics. Expectations are from the PTX ISA manual.
 #include "ir/isa/isa.h"
 #include "ir/isa/isa_table.h"
 

@@ -1,5 +1,5 @@
-// Expressions against plain arithmetic, and the two ways of asking an obligation of a launch against each other: the
-// evaluator, and the text that goes into the side file, read here by a small evaluator of its own.
+// Expressions against plain arithmetic, and the two ways of evaluating an obligation for a launch against each other:
+// the evaluator, and the text of the side file, read here by a separate small evaluator.
 #include "ir/analysis/linear/expression.h"
 #include "ir/analysis/linear/linear.h"
 #include "tests/unit/ir/linear_interpreter.h"
@@ -18,7 +18,7 @@ using namespace ptxrewrite::ir;
 
 namespace {
 
-// Evaluates the side file's expressions in exact integers. Words longer than 128 bits make the answer unknown.
+// Evaluates the side file's expressions in exact integers. Words of more than 128 bits make the result unknown.
 class PredicateReader {
 public:
   PredicateReader(std::string_view text, const LaunchValues& launch) : text_(text), launch_(launch) {}
@@ -250,7 +250,7 @@ TEST_CASE("short text pulls integer factors out of sums and forgets extensions")
   CHECK(pool.print_short(pool.literal(32, 0xffffffff)) == "-1");
   CHECK(pool.print_exact(pool.multiply_literal(wide, 4)) == "4*sext64(16*P1+16)");
   CHECK(pool.print_predicate(wide) == "sext32(16*P1+16)");
-  // Equal values written differently are one expression.
+  // Equal values that are written differently are one expression.
   CHECK(pool.subtract(pool.add(p1, p1), p1) == p1);
   CHECK(pool.multiply(pool.add(p1, pool.literal(32, 1)), pool.subtract(p1, pool.literal(32, 1))) ==
         pool.subtract(pool.multiply(p1, p1), pool.literal(32, 1)));

@@ -1,5 +1,5 @@
-// The forms that the papers print: R2D2's Figures 6 and 7 on nvcc's code for backprop, DAC's Figure 5 on its example
-// kernel, and the shapes of index code that nvcc writes besides. Values are found by what defines them.
+// The forms printed in the papers: R2D2's Figures 6 and 7 on nvcc's code for backprop, DAC's Figure 5 on its example
+// kernel, and other index code that nvcc generates. Values are found by their definitions.
 #include "grammar/reader.h"
 #include "ir/analysis/linear/linear.h"
 #include "ir/analysis/linear/report.h"
@@ -40,7 +40,7 @@ struct Analysed {
   std::string print(std::string_view name, unsigned occurrence = 0) const {
     return forms->print(form(name, occurrence));
   }
-  // The value that the only instruction with this mnemonic and form text defines: does any value have this form?
+  // Whether a value defined by an instruction with this mnemonic has a form with this text.
   bool has(std::string_view mnemonic, std::string_view text) const {
     for (BlockId block : function->layout)
       for (InstructionId id : function->instructions_in(block)) {
@@ -309,7 +309,7 @@ DONE:
     return kernel(text);
   };
   Analysed uniform = with_limit("%r1");
-  // dim = P1 trips of num = P2 words: base + 4*P1*P2 behind the loop.
+  // dim = P1 trips of num = P2 words: base + 4*P1*P2 after the loop.
   CHECK(uniform.print("%rd5") == "{P0+4*P1*P2+8, 4, 0, 0, 0, 0, 0}");
   Analysed divergent = with_limit("%r3");
   CHECK(divergent.form("%rd5").kind == ValueClass::any);

@@ -1,5 +1,5 @@
-// Runs an SSA function one thread at a time, from the definitions of the PTX instructions, and compares every value it
-// computes with what the linear-form analysis says of it. Shares no arithmetic with the analysis.
+// Runs an SSA function one thread at a time, by the definitions of the PTX instructions, and compares every value with
+// its linear form from the analysis. Shares no arithmetic with the analysis.
 #pragma once
 
 #include "ir/analysis/linear/linear.h"
@@ -17,9 +17,9 @@ public:
   struct Counts {
     uint64_t compared = 0;        // values compared bit by bit with a form
     uint64_t with_threads = 0;    // of them, forms with a thread or block coefficient or a loop offset
-    uint64_t obliged = 0;         // of them, forms that rest on obligations that this launch fulfils
+    uint64_t obliged = 0;         // of them, forms with obligations that this launch fulfils
     uint64_t refused = 0;         // values whose obligations this launch does not fulfil
-    uint64_t refused_rightly = 0; // of them, values that do differ from their form
+    uint64_t refused_rightly = 0; // of them, values that differ from their form
     uint64_t uniform = 0;         // opaque uniform values compared between threads
   };
 
@@ -29,7 +29,7 @@ public:
       fulfilled_.push_back(forms.evaluate(id, launch));
   }
 
-  // Runs one thread; false if it takes more than the step limit.
+  // Runs one thread; returns false if it exceeds the step limit.
   bool run(std::array<uint32_t, 3> tid, std::array<uint32_t, 3> ctaid) {
     thread_ = {};
     thread_.tid = tid;
@@ -269,7 +269,7 @@ private:
             value |= uint64_t(launch_.parameters.at(number).at(offset + byte)) << (8 * byte);
           return ir::is_signed(form.type()) ? static_cast<uint64_t>(sign(value, bits)) : value;
         }
-      // Memory: every thread finds something else.
+      // Memory: every thread loads a different value.
       return (read(operands[i + 1]) + thread_.tid[0] * 77 + thread_.ctaid[0]) * 0x9e3779b97f4a7c15ull >> 7;
     }
     return value;

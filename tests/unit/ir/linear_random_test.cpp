@@ -1,5 +1,5 @@
-// Randomly generated kernels with wrapping arithmetic in mixed widths and signs, branches, guards and loops: whatever
-// the analysis says of a value must be what each thread computes, whenever the obligations it names hold.
+// Random kernels with wrapping arithmetic in mixed widths and signs, branches, guards and loops: the form of a value
+// must equal the value that each thread computes, whenever its obligations hold.
 #include "tests/unit/ir/linear_interpreter.h"
 
 #include "ir/analysis/linear/report.h"
@@ -88,7 +88,7 @@ private:
 
   ValueId known(unsigned width) {
     auto& list = pool(width);
-    // Recent values more often: chains get long.
+    // Prefers recent values, so that chains get long.
     size_t size = list.size();
     if (size > 6 && pick(2)) return list[size - 1 - pick(6)];
     return list[pick(static_cast<uint32_t>(size))];
@@ -329,7 +329,7 @@ private:
                                            {Operand::value(carried[i]), source(widths[i])}, "%n"));
     }
     static constexpr std::array words = {"lt", "le", "ne", "gt", "ge"};
-    // A second, certain way out keeps most loops short.
+    // A second, certain exit keeps most loops short.
     Operand limit = pick(3) ? Operand::integer(2 + pick(6)) : Operand::value(known(counter_width));
     ValueId again = builder_.emit_value(
         "setp." + std::string(words[pick(5)]) + (pick(2) ? ".s" : ".u") + std::to_string(counter_width),

@@ -1,5 +1,5 @@
 // Random small functions for tests of analyses and SSA: bare control-flow graphs, and PTX text with loops, irreducible
-// cycles, guards on anything, brx.idx, pairs, vectors and registers that some paths never write.
+// cycles, guards on all kinds of instructions, brx.idx, pairs, vectors and registers without a write on some paths.
 #pragma once
 
 #include "ir/core/module.h"
@@ -29,7 +29,7 @@ inline void make_random_graph(ir::Function& function, Random& random, unsigned b
   }
 }
 
-// A kernel as text. Every block stores something first, so a run leaves a trace.
+// A kernel as text. Every block starts with a store, so that a run leaves a trace.
 class RandomKernel {
 public:
   explicit RandomKernel(unsigned seed) : random_(seed) {}

@@ -1,5 +1,5 @@
-// DARSIE's marks: the paper's Figures 3 and 6, promotion against brute force over block shapes, and where source
-// operands alone would say too much: joins, loop exits, memory that others write.
+// DARSIE's marks: the paper's Figures 3 and 6, promotion against brute force over block shapes, and cases where source
+// operands alone are not enough: joins, loop exits, memory written by others.
 #include "grammar/reader.h"
 #include "ir/analysis/redundancy/redundancy.h"
 #include "ir/core/module.h"
@@ -25,7 +25,7 @@ struct Marked {
   const Function* function = nullptr;
   std::vector<DarsieMark> marks;
 
-  // Of the only instruction whose text contains `part`.
+  // The mark of the only instruction whose text contains `part`.
   std::string operator[](std::string_view part) const {
     std::string found;
     for (BlockId block : function->layout)
@@ -73,7 +73,7 @@ Marked mark_sample(const std::string& path, std::string_view kernel) {
   return mark_text(text.str(), kernel);
 }
 
-// What the lanes of every warp of a block hold for tid.x and tid.y. Lanes are threads in the order x, y, z.
+// The values of tid.x and tid.y in the lanes of every warp of a block. Lanes are threads in the order x, y, z.
 using Lanes = std::vector<uint32_t>;
 std::set<Lanes> vectors(const std::array<uint32_t, 3>& block, unsigned component) {
   std::set<Lanes> different;
@@ -122,14 +122,14 @@ TEST_CASE("promotion is right for every block shape, by brute force") {
       for (uint32_t bz = 1; bz <= 9 && bx * by * bz <= 1024; ++bz) {
         const std::array<uint32_t, 3> block{bx, by, bz};
         INFO(bx << " x " << by << " x " << bz);
-        // What is promoted is the same vector in all whole warps.
+        // A promoted value is the same vector in all whole warps.
         if (promote(x, block).is_definite()) REQUIRE(vectors(block, 0).size() <= 1);
         if (promote(xy, block).is_definite()) {
           REQUIRE(vectors(block, 1).size() <= 1);
           REQUIRE(promote(x, block).is_definite()); // CR xy is the weaker condition
         }
         CHECK(promote(x, block).is_definite() != promote(x, block).is_vector());
-        // With several whole warps nothing is missed either, but for one-dimensional blocks of the paper's rule.
+        // With several whole warps nothing is missed either, except one-dimensional blocks with the paper's rule.
         if (bx * by * bz < 64) continue;
         if (by > 1 || bz > 1) CHECK(promote(x, block).is_definite() == (vectors(block, 0).size() == 1));
         if (bz > 1 && by > 1) CHECK(promote(xy, block).is_definite() == (vectors(block, 1).size() == 1));
@@ -189,7 +189,7 @@ TEST_CASE("Figure 6: the matrix product reads its tile by tid.x alike in all war
   CHECK(k["shl.b32 %r26, %r39, 2"] == "CR x affine");
   CHECK(k["add.s32 %r8, %r27, %r26"] == "CR x affine");
   CHECK(k["shl.b32 %r3,"] == "DR uniform");
-  // The loop: the columns of b by tid.x, the rows of a by tid.y, what becomes of both.
+  // The loop: the columns of b by tid.x, the rows of a by tid.y, and the result of both.
   CHECK(k.promoted("ld.global.f32 %f60", {16, 16, 1}) == "V");
   for (const char* column : {"%f12, [%r8]", "%f15, [%r8+64]", "%f57, [%r8+960]"})
     CHECK(k[column] == "CR x unstructured");
@@ -242,7 +242,7 @@ TEST_CASE("a join is at most as strong as the branches that choose") {
   CHECK(vector["add.u32 %r3"] == "V");
   CHECK(conditional["add.u32 %r3"] == "CR x unstructured");
   CHECK(definite["add.u32 %r3"] == "DR uniform");
-  // In the arms and behind the join all else keeps its mark.
+  // In the arms and after the join all other instructions keep their marks.
   CHECK(vector["mov.u32 %r2, 1"] == "DR uniform");
   CHECK(vector["mov.u32 %r5, 8"] == "DR uniform");
   CHECK(conditional["add.u32 %r4"] == "CR x affine");
@@ -276,7 +276,7 @@ TEST_CASE("a break inside a loop weakens what leaves it, and the header's join o
                   "add.u32 %r4, %r2, 7;");
   CHECK(k["shl.b32 %r6"] == "DR uniform");
   CHECK(k["add.u32 %r4"] == "V");
-  // Two ways back to the header: which one was taken is what the branch says.
+  // Two back edges: the branch determines which one was taken.
   Marked c = mark("mov.u32 %r1, %tid.z;\nmov.u32 %r2, 0;\nmov.u32 %r5, 0;\nLOOP:\nadd.u32 %r2, %r2, 1;\n"
                   "add.u32 %r5, %r5, 1;\nsetp.gt.u32 %p3, %r2, 99;\n@%p3 bra DONE;\nsetp.eq.u32 %p2, %r2, %r1;\n"
                   "@%p2 bra LOOP;\nadd.u32 %r2, %r2, 2;\nbra.uni LOOP;\nDONE:\nshl.b32 %r4, %r5, 7;");
@@ -304,7 +304,7 @@ TEST_CASE("loads: same address, same value, unless memory or time is the thread'
   CHECK(k["{%r9, %r10}"] == "CR x unstructured");
   for (const char* vector : {"ld.volatile", "ld.relaxed", "ld.acquire", "atom", "add.u32 %r15", "shfl", "vote"})
     CHECK(k[vector] == "V");
-  // Having read what another thread publishes, warps may be at different points of its work; a barrier ends that.
+  // After reading another thread's data, warps may be at different points of its work; a barrier ends that.
   CHECK(k["%r20, ["] == "V");
   CHECK(k["%r21, ["] == "DR uniform");
   CHECK(k["%r22, ["] == "V");

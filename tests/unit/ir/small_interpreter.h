@@ -1,5 +1,5 @@
-// Runs the functions of random_functions.h, in SSA form or outside, one instruction after the other. What no path has
-// written is tracked: it may be anything, so it is compared with nothing.
+// Runs the functions of random_functions.h, in SSA form or not, one instruction after the other. Undefined values are
+// tracked and are not compared.
 #pragma once
 
 #include "ir/core/module.h"
@@ -12,10 +12,10 @@ namespace ptxrewrite::tests {
 
 using Known = std::optional<uint64_t>;
 
-// What a run stores, in order; empty where the value is not determined.
+// The stored values of a run, in order; nullopt if a value is not determined.
 struct Trace {
   std::vector<Known> stores;
-  bool undetermined = false; // ended at a branch on something undetermined
+  bool undetermined = false; // ended at a branch on an undetermined value
 };
 
 class SmallInterpreter {
@@ -38,7 +38,7 @@ private:
     if (operand.is(ir::OperandKind::value)) return read(operand.as_value());
     if (operand.is(ir::OperandKind::integer)) return static_cast<uint64_t>(operand.immediate);
     if (operand.is(ir::OperandKind::special_register)) return thread_;
-    if (operand.is(ir::OperandKind::symbol)) return 0; // the address that is stored to
+    if (operand.is(ir::OperandKind::symbol)) return 0; // the address of the stores
     throw std::runtime_error("operand of an unexpected kind");
   }
 
@@ -147,7 +147,7 @@ private:
     }
   }
 
-  // Packing and unpacking keep the halves apart, so that one may be undetermined.
+  // Packing and unpacking keep the halves separate, since only one may be undetermined.
   void move(const std::vector<ir::ValueId>& written, const std::vector<Known>& sources) {
     if (sources.size() == 2) {
       halves_[0] = sources[0];
@@ -164,7 +164,7 @@ private:
   const ir::Function& f_;
   unsigned thread_;
   std::vector<Known> state_;
-  Known halves_[2]; // of %rd0, which is unpacked right behind where it is packed
+  Known halves_[2]; // of %rd0, which is unpacked directly after it is packed
   Trace trace_;
 };
 

@@ -1,5 +1,5 @@
-// SSA construction and destruction: behaviour is that of the original under an interpreter, and code that nobody
-// touched comes back as it was.
+// SSA construction and destruction: behaviour equals that of the original under an interpreter, and unchanged code is
+// restored exactly.
 #include "ir/ssa/ssa.h"
 
 #include "ir/verify/verify.h"
@@ -46,7 +46,7 @@ size_t count_all(const Function& function) {
   return result;
 }
 
-// Does `other` do what `original` does wherever that is determined?
+// Whether `other` equals `original` wherever the original is determined.
 bool same(const Trace& original, const Trace& other) {
   for (size_t i = 0; i < original.stores.size(); ++i) {
     if (i >= other.stores.size()) return false;
@@ -55,8 +55,8 @@ bool same(const Trace& original, const Trace& other) {
   return original.undetermined || original.stores.size() == other.stores.size();
 }
 
-// Replaces what unguarded moves define by what they read, everywhere, so that values from one register live at the same
-// time: what a transform may do, and what leaving SSA form has to repair.
+// Replaces results of unguarded moves by their sources everywhere, so that values from one register are live at the
+// same time: a transform may do this, and leaving SSA form has to repair it.
 void propagate_copies(Function& function) {
   std::vector<ValueId> replacement;
   for (ValueId value : function.values.ids())
@@ -116,7 +116,7 @@ TEST_CASE("random functions behave the same in SSA form, behind it, and behind i
     size_t instructions = count_all(plain.function());
     destruct_ssa(plain.function());
     check(plain.function());
-    // Nothing happened in between, so nothing was added.
+    // Nothing was changed in between, so nothing was added.
     CHECK(count_all(plain.function()) == instructions);
 
     REQUIRE(construct_ssa(propagated.function()).ok());
@@ -126,7 +126,7 @@ TEST_CASE("random functions behave the same in SSA form, behind it, and behind i
     destruct_ssa(propagated.function());
     check(propagated.function());
     copies += count(propagated.function(), Opcode::mov) > before;
-    // What was printed is PTX again.
+    // The printed text is valid PTX.
     ReadText again(print(*propagated.module));
     REQUIRE_MESSAGE(again.ok(), again.messages());
     check(again.function());
@@ -144,7 +144,7 @@ TEST_CASE("a register written in both arms of a branch becomes one block paramet
   size_t parameters = 0;
   for (BlockId block : function.layout)
     parameters += function.parameters(block).size();
-  CHECK(parameters == 1); // pruned: %r4 is not needed behind A
+  CHECK(parameters == 1); // pruned: %r4 is not live after A
   CHECK(function.values[function.parameters(function.layout[2])[0]].type == ScalarType::b32);
 }
 

@@ -1,4 +1,4 @@
-// Each rule of the verifier is broken once, in a function that is sound otherwise.
+// Each rule of the verifier is broken once, in an otherwise valid function.
 #include "ir/verify/verify.h"
 
 #include "ir/core/builder.h"
@@ -17,7 +17,7 @@ using namespace ptxrewrite::ir;
 
 namespace {
 
-// Blocks: 0 entry, 1 L (a loop with one parameter), 2 behind it.
+// Blocks: 0 entry, 1 L (a loop with one parameter), 2 after it.
 const char* const body = "mov.u32 %r1, 0;\n@%p1 mov.u32 %r2, 1;\nL:\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p2, %r1, 9;\n"
                          "@%p2 bra L;\nst.global.u32 [%rd1], %r1;\n";
 
@@ -35,7 +35,7 @@ std::vector<VerifierFinding> findings_after(bool ssa, const std::function<void(F
   return verify(function);
 }
 
-// The rule, and no other, is reported.
+// Checks that this rule, and no other, is reported.
 void expect(std::string_view rule, bool ssa, const std::function<void(Function&)>& damage) {
   CAPTURE(rule);
   std::vector<VerifierFinding> findings = findings_after(ssa, damage);

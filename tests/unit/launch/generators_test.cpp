@@ -1,5 +1,5 @@
 // Contents of buffers: conversions against brute force, generators against their definition, and bits that must never
-// change, because results on disk were made from them.
+// change, because stored results depend on them.
 #include "launch/functions.h"
 #include "launch/launch_plan.h"
 #include "launch/scalar_bytes.h"
@@ -65,9 +65,9 @@ TEST_CASE("16-bit floats: every bit pattern, every midpoint and its neighbours")
       wrong += format.from(static_cast<uint16_t>(bits)) != value;
       wrong += format.to(value) != bits;
       wrong += format.to(-value) != (bits | 0x8000u);
-      // Above the largest number lies the one that the exponent range would hold next: it stands for infinity.
+      // Above the largest number is the next one of an unbounded exponent range, which represents infinity.
       const double next = half_by_definition(bits + 1, format.exponent_bits);
-      const double middle = value / 2 + next / 2; // exact: one bit more
+      const double middle = value / 2 + next / 2; // exact: one additional bit
       const unsigned even = bits % 2 == 0 ? bits : bits + 1;
       wrong += format.to(middle) != even;
       wrong += format.to(std::nextafter(middle, 0.0)) != bits;
@@ -126,7 +126,7 @@ TEST_CASE("the random bits are splitmix64's, with the seed mixed first") {
 }
 
 TEST_CASE("bits of generators never change") {
-  // Computed apart from this code, from the definitions, in Python's exact integers and fractions.
+  // Computed independently, from the definitions, in Python's exact integers and fractions.
   CHECK(filled<uint32_t>(ir::ScalarType::f32, 4, "uniform(-1, 1, seed=1)") ==
         std::vector<uint32_t>{0xbe86f954, 0x3f631ada, 0xbf68d413, 0x3f0e0c36});
   CHECK(filled<uint64_t>(ir::ScalarType::f64, 3, "normal(0, 1, seed=1)") ==
@@ -213,7 +213,7 @@ TEST_CASE("random bits fill all of an element") {
   CHECK(zeros == 0);
   auto floats = filled<uint32_t>(ir::ScalarType::f32, 1000, "random_bits(seed=2)");
   for (size_t i = 0; i < floats.size(); ++i) {
-    // A signalling NaN may come out quiet.
+    // A signalling NaN may become quiet.
     const uint32_t bits = static_cast<uint32_t>(random_bits(2, i));
     const bool is_nan = (bits & 0x7fffffff) > 0x7f800000;
     CHECK((floats[i] | (is_nan ? 0x400000 : 0)) == (bits | (is_nan ? 0x400000 : 0)));

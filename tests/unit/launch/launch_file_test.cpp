@@ -1,4 +1,4 @@
-// Launch files: what they give, and what is said when they are wrong.
+// Launch files: the resulting plans, and the messages for wrong files.
 #include "launch/launch_file.h"
 #include "launch/shapes.h"
 
@@ -138,7 +138,7 @@ count = 2
   std::memcpy(&quarter, plan.launches[0].arguments[2].bytes.data(), 4);
   CHECK(quarter == 0.25f);
   CHECK(floats_of(plan.buffers[0]) == std::vector<float>(8, 2.0f));
-  // 100 columns, 50 rows; the argument's offset lies behind the buffer's end now.
+  // 100 columns, 50 rows; the argument's offset is now after the buffer's end.
   CHECK(errors_of(right, "large") == "11:35: args[0].offset is 50; expected 0 to 2");
   std::string moved = right;
   moved.replace(moved.find(", offset = \"rows\""), std::string(", offset = \"rows\"").size(), "");
@@ -157,7 +157,7 @@ TEST_CASE("names that only sizes define") {
   CHECK(errors_of(text) == "8:10: 'n' has a value only with a size: choose one with --size (s, m)");
   CHECK(good("default_size = 'm'\n" + text).buffers[0].count == 5);
   CHECK(errors_of(text, "x") == "there is no size 'x'; there are: s, m");
-  // Of several sizes the first that the file has.
+  // Of several sizes the first one that exists in the file.
   CHECK(good(text, "x,m,s").size == "m");
   CHECK(good(text, "s,m").size == "s");
   CHECK(errors_of(text, "x,y") == "there is no size 'y'; there are: s, m");
@@ -222,7 +222,7 @@ count = 4
   CHECK(size_of(arguments[0], 8).alignment == 4);
   CHECK(size_of(arguments[1], 8).bytes == 2);
   CHECK(size_of(arguments[1], 8).alignment == 1);
-  // What a C compiler makes of it.
+  // The layout of a C compiler.
   struct Inner {
     uint16_t a;
     uint64_t b;
@@ -325,7 +325,7 @@ TEST_CASE("shapes: as given, as listed, derived") {
   CHECK(find("block in two rows").launches[0].block == Dim3{32, 2, 1});
   CHECK(find("block in two layers").launches[0].block == Dim3{32, 1, 2});
   CHECK(with_shape(plan, find("shapes[1]")).launches[0].dynamic_shared == 16);
-  // Equal shapes stand there once.
+  // Equal shapes occur once.
   for (size_t i = 0; i < list.size(); ++i)
     for (size_t j = 0; j < i; ++j)
       CHECK(list[i].launches != list[j].launches);
@@ -458,7 +458,7 @@ TEST_CASE("hostile files end in errors") {
   std::string chain = head + "[let]\nx0 = 1\n";
   for (int i = 1; i < 5000; ++i)
     chain += "x" + std::to_string(i) + " = 'x" + std::to_string(i - 1) + "'\n";
-  // In the order of the file each name is known when the next one wants it.
+  // In the order of the file each name is known when the next one uses it.
   CHECK(errors_of(chain + launch_lines) == "");
   std::string backwards = head + "[let]\n";
   for (int i = 5000; i > 0; --i)

@@ -1,5 +1,5 @@
-// Launch predicates: values, what is refused, and agreement with the analysis that prints them, whose own evaluator
-// works on the expression and not on its text. tests/launch compares with Python's integers.
+// Launch predicates: values, refused texts, and agreement with the analysis that prints them, whose own evaluator works
+// on the expression instead of its text. tests/launch compares with Python's integers.
 #include "launch/predicate.h"
 
 #include "grammar/reader.h"
@@ -109,7 +109,7 @@ TEST_CASE("what has no value fulfils nothing") {
   CHECK(LaunchExpression::parse("P0 + P7")->parameter_count() == 8);
 }
 
-// Long: every kind of expression, one after the other.
+// Long: all kinds of expressions in sequence.
 TEST_CASE("random expressions of the analysis print texts that evaluate to the same") {
   using namespace ir;
   std::mt19937 random(11);
@@ -197,7 +197,7 @@ TEST_CASE("random expressions of the analysis print texts that evaluate to the s
         std::optional<ir::Int128> truth = pool.evaluate_signed(id, launch);
         Result<launch::Int128> value = expression->evaluate(facts_of_launch(launch));
         if (!truth || !value) {
-          ++without_value; // a division by zero, or more than 128 bits on the way
+          ++without_value; // a division by zero, or an intermediate result of more than 128 bits
           continue;
         }
         ++compared;
@@ -241,7 +241,7 @@ TEST_CASE("the launch predicates of all samples parse, and say what the analysis
             launch.add_parameter(value, byte_width(function->variables[parameter].type));
           }
           Result<launch::Int128> value = expression->evaluate(facts_of_launch(launch));
-          // 1 << P1 with a large P1 is 0 in 32 bits, and in exact integers no number that we hold.
+          // 1 << P1 with a large P1 is 0 in 32 bits, and too large for our exact integers.
           if (!value) continue;
           CHECK((*value != 0) == forms.evaluate(id, launch));
           ++(*value != 0 ? held : failed);

@@ -1,4 +1,4 @@
-// Side files: reading, writing, what is refused, and which variant runs.
+// Side files: reading, writing, refused contents, and the selected variant.
 #include "launch/side_file.h"
 #include "launch/variants.h"
 #include "support/text/json_document.h"
@@ -308,7 +308,7 @@ ret;
 }
 
 TEST_CASE("a variant whose conditions are too long for a side file together is left out of it, and said so") {
-  // Each is well within the limit of an expression, both are not.
+  // Each is well within the limit of an expression, both together are not.
   std::string condition = "ntid.y < 8";
   for (int i = 0; i < 40'000; ++i)
     condition += " && ntid.x < 1024";

@@ -129,7 +129,7 @@ TEST_CASE("the parameter block lies as PTX says") {
   CHECK(signature.parameters[0].offset == 0);
   CHECK(signature.parameters[1].offset == 8); // .align 8
   CHECK(signature.parameters[2].offset == 24);
-  CHECK(signature.parameters[3].offset == 32); // an f64 behind two bytes
+  CHECK(signature.parameters[3].offset == 32); // an f64 after two bytes
   CHECK(signature.bytes == 40);
   Launch launch;
   Argument flag, pair, half, wide;

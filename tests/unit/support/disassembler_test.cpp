@@ -1,5 +1,5 @@
-// The disassembler's output, as nvdisasm 13.5 prints it, and, where ptxas and nvdisasm are at hand, a kernel whose
-// instructions each stand in a line of their own.
+// The disassembler's output, as nvdisasm 13.5 prints it, and, if ptxas and nvdisasm are installed, a kernel with each
+// instruction on its own line.
 #include "support/disassembler.h"
 #include "support/ptxas.h"
 

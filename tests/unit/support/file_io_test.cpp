@@ -1,4 +1,4 @@
-// Whole-file reading and replacing, by looking at the file system from outside.
+// Reading and replacing whole files, checked independently in the file system.
 #include "support/file_io.h"
 
 #include <doctest/doctest.h>
@@ -36,7 +36,7 @@ TEST_CASE("the limit is exact") {
   REQUIRE(write_file(directory->file("a"), "12345").ok());
   CHECK(read_file(directory->file("a"), 5).ok());
   CHECK_FALSE(read_file(directory->file("a"), 4).ok());
-  CHECK_FALSE(read_file("/dev/zero", 100000).ok()); // never ends, says it has size 0
+  CHECK_FALSE(read_file("/dev/zero", 100000).ok()); // never ends, reports size 0
 }
 
 TEST_CASE("reading what is not a file") {

@@ -1,4 +1,4 @@
-// Child processes against what the shell and the kernel are documented to do.
+// Child processes against the documented behaviour of shell and kernel.
 #include "support/file_io.h"
 #include "support/process.h"
 
@@ -59,7 +59,7 @@ TEST_CASE("a crash of the child is a value") {
 TEST_CASE("time-out ends the whole group") {
   auto directory = TempDirectory::create();
   REQUIRE(directory.ok());
-  // Twice as long until the shell gets as far as to write its child's number.
+  // Doubles the time until the shell has written its child's number.
   const std::string number = directory->file("child");
   ProcessOptions options;
   options.timeout_seconds = 0.2;
@@ -74,7 +74,7 @@ TEST_CASE("time-out ends the whole group") {
   pid_t child = 0;
   std::ifstream(number) >> child;
   REQUIRE(child > 0);
-  // Whoever inherits a killed process may leave it a zombie for a while.
+  // The process that inherits a killed one may leave it a zombie for a while.
   auto is_dead = [&] {
     std::string state, word;
     std::ifstream status("/proc/" + std::to_string(child) + "/stat");

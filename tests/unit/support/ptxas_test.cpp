@@ -1,4 +1,4 @@
-// The ptxas runner. Cases that need ptxas say so and pass when there is none.
+// The ptxas runner. Cases that need ptxas report it and pass if there is none.
 #include "support/file_io.h"
 #include "support/ptxas.h"
 

@@ -1,4 +1,4 @@
-// A result that is used without a look ends the process, in every build.
+// Using a result without checking it ends the process, in every build.
 #include "support/result.h"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ struct Ended {
   std::string said;
 };
 
-// What becomes of a child process that does `deed`, and what it says on standard error.
+// The end of a child process that executes `deed`, and its output on standard error.
 template <class Deed> Ended child_that(Deed deed) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);

@@ -1,4 +1,4 @@
-// Positions and rendered diagnostics against what a reader counts by hand.
+// Positions and rendered diagnostics against hand-counted ones.
 #include "support/diagnostic.h"
 #include "support/source.h"
 

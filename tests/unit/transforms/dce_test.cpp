@@ -1,4 +1,4 @@
-// Dead code removal on functions built by hand: what must go, what must stay.
+// Dead code removal on hand-built functions: removed and kept instructions.
 #include "ir/core/builder.h"
 #include "ir/edit/dead_code.h"
 #include "transforms/manager/pass.h"
@@ -158,7 +158,7 @@ TEST_CASE("The pass reports no change exactly when nothing was removed") {
 }
 
 TEST_CASE("readers that nobody needs do not count, nor do arguments of parameters that nobody reads") {
-  // for (;;) counter = counter + one: the sum is passed on for ever, and nothing comes of it.
+  // for (;;) counter = counter + one: the sum is only passed on to the next trip and never used.
   Kernel k;
   const ValueId zero = k.constant(0), one = k.constant(1);
   const BlockId loop = k.new_block();

@@ -1,9 +1,9 @@
-// Runs integer kernels one thread at a time, straight from the definitions of the PTX instructions, and records every
-// memory access: the peer against which rewritten kernels are compared. Slow, small, and independent of the analyses.
+// Runs integer kernels one thread at a time, by the definitions of the PTX instructions, and records every memory
+// access: the reference for rewritten kernels. Slow, small, and independent of the analyses.
 //
-// Loads return a hash of their address; instructions outside the integer subset give a hash of their operands. So two
-// kernels that do the same thing to equal data leave equal traces, whatever the data is. Works on both states of a
-// function and executes the sections of hardware forms, checking that each reads only what it may.
+// Loads return a hash of their address; instructions outside of the integer subset return a hash of their operands. So
+// two equivalent kernels leave equal traces on equal data, whatever the data are. Supports both states of a function
+// and executes the sections of hardware forms, checking that each reads only permitted registers.
 #pragma once
 
 #include "ir/analysis/linear/expression.h"
@@ -21,7 +21,7 @@ namespace ptxrewrite::tests {
 struct MemoryEvent {
   std::string mnemonic;
   uint64_t address = 0;
-  uint64_t data = 0; // what is stored, hashed together
+  uint64_t data = 0; // hash of the stored data
   ir::InstructionId instruction;
   bool operator==(const MemoryEvent& other) const {
     return mnemonic == other.mnemonic && address == other.address && data == other.data;
@@ -171,7 +171,7 @@ private:
     }
   }
 
-  // Sections may read only what exists when they run (paper §3.2).
+  // Sections may only read registers that are computed before they run (paper §3.2).
   void check_read(ir::RegisterClass register_class) {
     using enum ir::RegisterClass;
     switch (section_) {
@@ -232,7 +232,7 @@ private:
     registers_[target.id] = kept;
   }
 
-  // Address of the group at `index`; the classes of its registers decide nothing: all are added.
+  // Address of the group at `index`: the sum of its registers, whatever their classes.
   uint64_t address(std::span<const ir::Operand> operands, size_t index, ir::StateSpace space) {
     uint64_t sum = static_cast<uint64_t>(operands[index].immediate);
     for (size_t i = index + 1; i < ir::next_sibling(operands, index); ++i)
@@ -314,7 +314,7 @@ private:
       if (operand.is_definition()) write(operand, result, bits);
   }
 
-  // True when the instruction is one of the integer subset. `bits`: of the instruction type in, of the result out.
+  // Returns true if the instruction is in the integer subset. `bits`: of the instruction type in, of the result out.
   // Long: one case per instruction.
   bool integer_result(const ir::Form& form, std::array<uint64_t, 4> in, size_t count, uint64_t& result,
                       unsigned& bits) {

@@ -1,4 +1,4 @@
-// Runs a pipeline on a module, and both kernels on a launch: the variant where a launcher would take it.
+// Runs a pipeline on a module, and both kernels on a launch: the variant if a launcher would select it.
 #pragma once
 
 #include "grammar/reader.h"
@@ -51,7 +51,7 @@ struct RewrittenModule {
       ++found;
     return found;
   }
-  // What stands in the rewritten kernel, `k__...`, which comes behind the original.
+  // The text of the rewritten kernel, `k__...`, which follows the original.
   std::string variant() const {
     const size_t at = text.find(".entry k__");
     if (at == std::string::npos) return {};
@@ -65,7 +65,7 @@ struct RewrittenModule {
     throw 0;
   }
 
-  // Does a launcher take the variant? Then it must do to memory what the original does.
+  // Whether a launcher selects the variant. Then its memory accesses must equal those of the original.
   bool takes_variant(const ir::LaunchValues& launch) const {
     std::vector<std::byte> block;
     for (const auto& parameter : launch.parameters) {

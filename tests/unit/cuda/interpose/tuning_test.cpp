@@ -1,4 +1,4 @@
-// Autotuning: what is decided from which times, and when.
+// Autotuning: its decisions from given times, and their moment.
 #include "cuda/interpose/tuning.h"
 
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@ using cuda::interpose::Tuning;
 
 namespace {
 
-// Runs until it is decided, each code with its own times; how many launches that took.
+// Runs until the decision, each code with its own times; returns the number of launches.
 int tune(Tuning& tuning, double original, double rewritten, double first = 0) {
   int launches = 0, originals = 0, others = 0;
   while (!tuning.is_decided() && launches < 1000) {

@@ -1,5 +1,5 @@
-// The papers' machines are there by name, exclude one another where they cannot share a launch, and find their own
-// among the settings and results that the core hands on.
+// The papers' machines are found by name, exclude each other if they cannot share a launch, and find their own settings
+// and results in the core's data.
 #include "emulator/core/machine.h"
 #include "emulator/core/observer.h"
 #include "emulator/machines/darsie/skip_counters.h"

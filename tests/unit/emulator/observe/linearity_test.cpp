@@ -1,5 +1,5 @@
-// The limit study LN (r2d2-isca23 section 2.2) on kernels small enough to count by hand, and by brute force: what it
-// calls linear is, in every thread, block and trip, a sum of a thread's part, a block's part and a trip's part.
+// The limit study LN (r2d2-isca23 section 2.2) on kernels small enough to count by hand, and by brute force: a linear
+// result is, in every thread, block and trip, the sum of a thread's part, a block's part and a trip's part.
 #include "emulator/observe/linearity.h"
 
 #include "tests/unit/emulator/run_ptx.h"
@@ -21,7 +21,7 @@ std::unique_ptr<ir::Module> read(const std::string& text) {
   return module;
 }
 
-// The results of every instruction, and the number of the execution by the warp: its trip in these kernels.
+// The results of every instruction, with the number of the execution by the warp, which is its trip in these kernels.
 class Results final : public ValueObserver {
 public:
   struct Place {
@@ -51,7 +51,7 @@ struct Study {
   std::unique_ptr<LinearityStudy> study;
   PtxRun run;
 
-  // The study looks at another copy of the module than the run: numbers are the same.
+  // The study uses another copy of the module than the run: numbers are the same.
   Study(const std::string& text, LaunchRequest request, const std::vector<Argument>& arguments,
         const std::vector<std::byte>& parameters)
       : module(read(text)) {
@@ -155,7 +155,7 @@ TEST_CASE("LN on a kernel counted by hand") {
            Expected{"add.s32 %r11", 5, 0, threads, 0},
            Expected{"shr.u32 %r12", 5, 5, 0, 0}, // no linear form, the same in all threads
            Expected{"setp.lt.s32 %p1", 5, 5, 0, 0},
-           Expected{"bra LOOP", 4, 0, 0, 0}, // in the last trip no lane takes it
+           Expected{"bra LOOP", 4, 0, 0, 0}, // not taken by any lane in the last trip
            Expected{"setp.lt.s32 %p2", 1, 0, 0, 0},
        }) {
     const std::string which = expected.text;
@@ -176,7 +176,7 @@ TEST_CASE("LN on a kernel counted by hand") {
   CHECK(guarded.needed == blocks * 16);
   const LinearityRow total = study.study->total();
   CHECK(total.lanes == study.run.result.counters.thread_instructions);
-  // In the last trip and in the second warp a guard is false in all lanes.
+  // A guard is false in all lanes in the last trip and in the second warp.
   CHECK(total.executions == study.run.result.counters.warp_instructions - blocks * warps - blocks);
 }
 
@@ -195,7 +195,7 @@ TEST_CASE("a form that does not hold in this launch is not linear in it; LN neve
 }
 
 TEST_CASE("what LN calls linear is a sum of thread, block and trip parts, by brute force") {
-  // Blocks of two dimensions, partial warps; the study runs with the same buffer address as the run it watches.
+  // Two-dimensional blocks, partial warps; the study gets the same buffer address as the run.
   const LaunchRequest shape{.kernel = "k", .grid = {3, 2}, .block = {9, 5}};
   Results results;
   LaunchRequest watched = shape;

@@ -1,5 +1,5 @@
-// The limit studies on values: what arrays of lanes are like, kernels whose redundancy is known from how they are
-// written, and the same counts as the observers that look at every value one by one.
+// The limit studies on values: properties of lane arrays, kernels whose redundancy is known by construction, and the
+// same counts as the observers that look at every value individually.
 #include "emulator/observe/value_study.h"
 
 #include "emulator/observe/redundancy.h"
@@ -49,7 +49,7 @@ template <class T> void check_widths() {
   };
   CHECK(facts_of<T>(in_cube, cube).affine());
   CHECK(!facts_of<T>(in_cube, tile).affine());
-  // One stride from lane to lane: what goes on at the ends of rows and planes.
+  // One stride from lane to lane, also across the ends of rows and planes.
   const WarpShape ragged = WarpShape::of(1, 12, 40), thin = WarpShape::of(0, 1, 64);
   for (const WarpShape& shape : {row, tile, cube, ragged, thin})
     CHECK(facts_of<T>([](unsigned lane) { return 9 + 3 * lane; }, shape).consecutive());
@@ -134,7 +134,7 @@ namespace {
 struct Studied {
   PtxRun run;
   std::vector<ValueRow> rows;
-  // Of the first instruction that contains the text.
+  // The row of the first instruction that contains the text.
   const ValueRow& row(std::string_view text) const {
     for (const ValueRow& row : rows) {
       if (!row.function) continue;
@@ -147,7 +147,7 @@ struct Studied {
   }
 };
 
-// Two observers at once: the study, and what it has to agree with.
+// Runs two observers at once: the study, and its reference.
 class Both final : public Observer {
 public:
   Both(Observer& one, Observer& other) : one_(one), other_(other) {}
@@ -167,7 +167,7 @@ private:
   Observer &one_, &other_;
 };
 
-// Runs it, and compares WP and TB with the observer that looks at each value by itself.
+// Runs the study, and compares WP and TB with the observer that looks at each value individually.
 Studied study(std::string text, LaunchRequest request, const std::vector<Argument>& arguments,
               uint64_t resident_blocks = 1) {
   ValueStudy values({.resident_blocks = [=](uint64_t) { return resident_blocks; }});
@@ -224,7 +224,7 @@ TEST_CASE("redundancy at warp, block and grid level, by kinds, of a kernel witho
     const char* text;
     uint64_t warp, uniform, affine, unstructured, grid, reused, dac, dac_once, consecutive = 0;
   };
-  // All 12 executions, or none; what is reused is all but the first warp's. Batches: blocks 0 and 1, block 2.
+  // All 12 executions, or none; reused are all but the first warp's. Batches: blocks 0 and 1, block 2.
   for (const Expected& expected : {
            Expected{"add.u32 %r5", 12, 12, 0, 0, 12, 9, 12, 2, 12},
            Expected{"add.u32 %r6", 12, 12, 0, 0, 0, 9, 12, 2, 12},
@@ -238,7 +238,7 @@ TEST_CASE("redundancy at warp, block and grid level, by kinds, of a kernel witho
            Expected{"mul.lo.u32 %r12", 0, 0, 12, 0, 12, 0, 0, 0},
            Expected{"st.global", 0, 0, 0, 0, 0, 0, 0, 0},
            Expected{"setp.lt", 0, 0, 12, 0, 12, 0, 12, 2},
-           // The guard is neither uniform nor affine, and the same in all warps, as what %r13 held is.
+           // The guard is neither uniform nor affine, but equal in all warps, like the old value of %r13.
            Expected{"@%p1 add", 0, 0, 0, 12, 12, 0, 0, 0},
        }) {
     CAPTURE(expected.text);
@@ -266,7 +266,7 @@ TEST_CASE("redundancy at warp, block and grid level, by kinds, of a kernel witho
 }
 
 TEST_CASE("instances are matched by how often a warp has come to an instruction") {
-  // Warp w of two makes 2 + w trips; the counter is the same in both as long as both are there.
+  // Warp w of two makes 2 + w trips; the counter is equal in both while both are in the loop.
   const Studied studied = study(kernel("k", "", R"(
   .reg .b32 %r<9>; .reg .pred %p<3>;
   mov.u32 %r1, %tid.x;
@@ -310,7 +310,7 @@ MEET:
     CAPTURE(diverged);
     const ValueRow& row = studied.row(diverged);
     CHECK(row.executed.warps == 2);
-    CHECK(row.uniform.warps == 2); // WP and TB do not mind
+    CHECK(row.uniform.warps == 2); // WP and TB still count
     CHECK(row.repeated.warps == 1);
     CHECK(row.warp_redundant.warps == 0);
     CHECK(row.block[uniform].all.warps == 0);
@@ -372,7 +372,7 @@ TEST_CASE("a sample of the blocks: one of each group, all in the same proportion
   CHECK(add.block[uniform].once == WorkCount{8, 256});
   CHECK(add.grid.all == WorkCount{16, 512});
   CHECK(add.grid.once == WorkCount{1, 32});
-  // The launch itself is whole.
+  // The launch itself is complete.
   CHECK(run.counters("add.u32").executions == 60);
 }
 
@@ -420,7 +420,7 @@ MEET:
 
 namespace {
 
-// Everything that a row says. The branch back, whose guard is false in the last trip alone, is scaled with it.
+// Compares all fields of the rows. The branch back, whose guard is false only in the last trip, is scaled with it.
 void check_same_rows(const std::vector<ValueRow>& whole, const std::vector<ValueRow>& sampled) {
   REQUIRE(whole.size() == sampled.size());
   for (size_t number = 0; number < whole.size(); ++number) {
@@ -448,7 +448,7 @@ void check_same_rows(const std::vector<ValueRow>& whole, const std::vector<Value
   }
 }
 
-// A loop of `n` trips whose redundancy is the same in every trip, with a guard that is never true and half warps in it.
+// A loop of `n` trips with the same redundancy in every trip, including a guard that is never true and half warps.
 const char* const regular_loop = R"(
   .reg .b64 %rd<9>; .reg .b32 %r<20>; .reg .pred %p<5>;
   ld.param.u64 %rd1, [table];
@@ -500,7 +500,7 @@ TEST_CASE("which trips are looked at: the first ones, then one of each group, by
     REQUIRE(run_ptx(kernel("k", ".param .u64 table, .param .u32 n", regular_loop), request,
                     {zeros<uint32_t>(64), 8 + 4 * 25u})
                 .ok());
-    // Two warps: 6 instructions before the loop, 12 in it, one behind.
+    // Two warps: 6 instructions before the loop, 12 in it, one after it.
     CHECK(sampled.executions() == 2 * (7 + 12 * (8 + 4 * 25)));
     CHECK(sampled.executions_looked_at() == 2 * (7 + 12 * (8 + 25)));
   }

@@ -1,5 +1,5 @@
-// Kernels that reach for memory that is not theirs: every kind of access at places around the ends of an allocation, of
-// a window and of the address space ends in a fault. What lies where is known from the allocations made here.
+// Kernels that access memory out of bounds: every kind of access at the ends of an allocation, of a window and of the
+// address space ends in a fault. The layout is known from the allocations made here.
 #include "emulator/memory/memory.h"
 #include "support/sizes.h"
 #include "tests/unit/emulator/run_ptx.h"
@@ -33,7 +33,7 @@ struct Access {
   const char* statement;
 };
 
-// Sizes as the ISA gives them. cp.async reads from global memory, ldmatrix from shared.
+// Access sizes of the ISA. cp.async reads global memory, ldmatrix shared memory.
 const Access accesses[] = {
     {"global", 1, "ld.global.u8 %r1, [%a];"},
     {"global", 4, "ld.global.u32 %r1, [%a];"},
@@ -74,7 +74,7 @@ const Access accesses[] = {
 struct Window {
   uint64_t begin = 0, size = 0;
 };
-// What may be accessed, as addresses of the space.
+// The accessible addresses of the space.
 Window window_of(const Access& access) {
   const std::string space = access.space;
   if (space == "shared") return {0, 1024};
@@ -105,7 +105,7 @@ TEST_CASE("an access outside of its memory is a fault, wherever it is and whatev
   for (const Access& access : accesses) {
     const std::string text = accessing(access.statement);
     const auto [begin, size] = window_of(access);
-    // Aligned as the access wants it, so that alignment is not what is found fault with.
+    // Aligned for the access, so that the fault is not a misaligned address.
     const uint64_t step = access.bytes;
     const uint64_t places[] = {
         begin + size,       begin - step,      uint64_t(0) - step,         uint64_t(0) - 2 * step,
@@ -114,7 +114,7 @@ TEST_CASE("an access outside of its memory is a fault, wherever it is and whatev
     for (const unsigned threads : {1u, 32u, 33u})
       for (const bool check : {false, true})
         for (const uint64_t place : places) {
-          // ldmatrix and wmma take a whole warp.
+          // ldmatrix and wmma need a whole warp.
           if (threads != 32 && std::string_view(access.statement).find(".sync") != std::string_view::npos) continue;
           PtxRun run = run_ptx(text, {.kernel = "k", .block = {threads}, .check = check, .fuel = 10'000},
                                {zeros<uint8_t>(buffer_bytes), place});
@@ -129,7 +129,7 @@ TEST_CASE("an access outside of its memory is a fault, wherever it is and whatev
           }
           CHECK(std::ranges::all_of(run.buffer<uint8_t>(0), [](uint8_t byte) { return byte == 0; }));
         }
-    // And what lies inside is none: the first and the last that fit.
+    // Accesses inside are no fault: the first and the last one that fit.
     if (std::string_view(access.statement).find("wmma") != std::string_view::npos) continue;
     if (std::string_view(access.statement).find("mbarrier.arrive") != std::string_view::npos) continue;
     for (const uint64_t place : {begin, begin + size - step}) {
@@ -151,7 +151,7 @@ TEST_CASE("a warp of which one lane leaves the memory faults in that lane") {
   mad.lo.u64 %rd4, %rd3, %rd2, %rd1;
   st.global.u32 [%rd4], %r1;
   ret;)");
-  // 256 bytes: 64 words. Strides that wrap once and come back into the buffer are caught at the lanes between.
+  // 256 bytes: 64 words. Strides that wrap back into the buffer are caught at the lanes in between.
   const std::pair<uint64_t, uint32_t> strides[] = {
       {12, 22}, {uint64_t(0) - 4, 1}, {uint64_t(1) << 62, 1}, {(uint64_t(1) << 63) + 4, 1}, {(uint64_t(1) << 60), 1}};
   for (const auto& [stride, lane] : strides) {
@@ -173,7 +173,7 @@ TEST_CASE("local memory beyond what a thread can have is refused, whatever its s
   for (const char* size : {"[2000000000]", "[140737488355312]", "[9223372036854775807]"})
     CHECK(declaring(std::string(".local .align 4 .b8 l") + size + ";").error.find("bytes of local memory") !=
           std::string::npos);
-  // Two that fit alone.
+  // Two variables, each of which fits alone.
   CHECK(declaring(".local .align 4 .b8 l[300000];\n.local .align 4 .b8 m[300000];").error.find("'m' needs") !=
         std::string::npos);
   CHECK(run_ptx(kernel("k", "", ".shared .b8 s[2147483647];\n.reg .b32 %r1;\nld.shared.u32 %r1, [s];\nret;"),
@@ -218,7 +218,7 @@ TEST_CASE("call parameters are accessed inside their bounds or not at all") {
   CHECK(failure_of("", "ld.param.b32 %q1, [x+99999996];") ==
         "load of 4 bytes at byte 99999996 of call parameter 'x', which has 16 bytes");
   CHECK(failure_of("", "ld.param.b32 %q1, [x+-4];").find("byte -4 of call parameter") != std::string::npos);
-  // The assembler takes it, and what is not executed does no harm.
+  // The assembler accepts it, and an instruction that is not executed has no effect.
   CHECK(failure_of("", ".reg .pred %p; setp.eq.u32 %p, %q1, 1;\n @%p ld.param.b32 %q1, [x+16];") == "");
 }
 
@@ -228,7 +228,7 @@ TEST_CASE("call parameters of any size are refused or there") {
     CHECK(
         run_ptx(calling(size, "16", "st.param.b32 [a], %r1;", ""), {.kernel = "k"}).error.find("of call parameters") !=
         std::string::npos);
-  // Sizes that do not match: the smaller one is passed, the rest is what it was.
+  // Sizes that do not match: the smaller one is passed, the rest is unchanged.
   CHECK(run_ptx(calling("16", "4096", "st.param.b32 [a], %r1;", "ld.param.b32 %q1, [x+4092];"), {.kernel = "k"}).ok());
 }
 

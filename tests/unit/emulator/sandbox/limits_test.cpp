@@ -1,5 +1,5 @@
-// What a launch may take of the host: memory, the kernels' heap, instructions. Kernels that would take all of it end in
-// a fault or a refusal that says what asked for how much.
+// Limits on the host's resources: memory, the kernels' heap, instructions. Kernels that exceed them end in a fault or a
+// refusal that names the request and its size.
 #include "emulator/memory/kernel_heap.h"
 #include "emulator/memory/memory_budget.h"
 #include "tests/unit/emulator/run_ptx.h"
@@ -22,7 +22,7 @@ const char* const system_functions = R"(
 .extern .func free(.param .b64 p);
 )";
 
-// Launches `text` on a device of `limit` bytes; the error or the failure, "" if it ends well.
+// Launches `text` on a device of `limit` bytes. Returns the error or the failure, "" on success.
 std::string outcome(const std::string& text, LaunchRequest request, uint64_t limit) {
   Diagnostics diagnostics;
   const auto module = grammar::read_module(SourceFile("test.ptx", text), diagnostics);
@@ -31,7 +31,7 @@ std::string outcome(const std::string& text, LaunchRequest request, uint64_t lim
   Result<std::unique_ptr<Program>> program = Program::load(*module, memory);
   if (!program) return program.error().message;
   Result<LaunchResult> result = (*program)->launch(request);
-  // All that was taken is given back, but for the heap and the module's variables.
+  // All memory is given back, except the heap and the module's variables.
   if (!result) return result.error().message;
   return result->failure ? result->failure->message : std::string();
 }
@@ -40,7 +40,7 @@ TEST_CASE("a budget is never exceeded, and what is given back can be taken again
   MemoryBudget budget(100);
   CHECK(budget.try_take(60));
   CHECK_FALSE(budget.try_take(41));
-  CHECK_FALSE(budget.try_take(UINT64_MAX)); // no sum wraps
+  CHECK_FALSE(budget.try_take(UINT64_MAX)); // sums do not wrap
   CHECK(budget.try_take(40));
   CHECK(budget.used() == 100);
   budget.give_back(40);
@@ -81,12 +81,12 @@ TEST_CASE("the heap gives out what is free, and nothing twice") {
   }
   for (const auto& [address, bytes] : held)
     heap.give_back(address, bytes);
-  CHECK(heap.take(size - 16) == begin); // all parts have grown together again
+  CHECK(heap.take(size - 16) == begin); // all parts are merged again
   CHECK(heap.take(1) == 0);
   CHECK(KernelHeap(begin, size).take(UINT64_MAX - 3) == 0);
 }
 
-// Allocates 1,000,000 bytes `turns` times and counts what comes back; frees each if `frees`.
+// Allocates 1,000,000 bytes `turns` times and counts the successful allocations; frees each if `frees`.
 std::string allocating(const std::string& turns, bool frees) {
   return kernel("k", ".param .u64 out",
                 R"(

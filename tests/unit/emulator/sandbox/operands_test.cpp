@@ -1,4 +1,4 @@
-// Operands that no compiler writes: numbers and `_` where a register is usual, counts that no block has.
+// Operands that compilers do not generate: numbers and `_` instead of registers, impossible counts.
 #include "tests/unit/emulator/run_ptx.h"
 
 namespace ptxrewrite::tests::operands_test {

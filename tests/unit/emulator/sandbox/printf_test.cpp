@@ -1,4 +1,4 @@
-// printf with formats and pointers that mean harm. What is right to print is what the host's own printf gives.
+// printf with hostile formats and pointers. The expected output is that of the host's printf.
 #include "tests/unit/emulator/run_ptx.h"
 
 #include <cstdio>
@@ -77,7 +77,7 @@ TEST_CASE("conversions are those of the host") {
   CHECK(printed("%c%c 100%%", packed(int('o'), int('k'))) == "ok 100%");
   CHECK(printed("%s", packed(uint64_t(0))) == "(null)");
   CHECK(printed("%f", packed(1.7976931348623157e308)) == host_printed("%f", 1.7976931348623157e308));
-  // What is no conversion stands as it is.
+  // Text that is no conversion is printed unchanged.
   CHECK(printed("50%! of %5, %", packed(0)) == "50%! of %5, %");
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("widths and precisions are bounded") {
   CHECK(printed("%.2147483647f", packed(0.5)).size() == 4096 + 2);
   CHECK(printed("%*d", packed(INT32_MIN, 7)) == host_printed("%-4096d", 7));
   CHECK(printed("%*d", packed(INT32_MAX, 7)) == host_printed("%4096d", 7));
-  CHECK(printed("%.*f", packed(INT32_MIN, 0.0, 7)) == "0.000000"); // a negative precision is none
+  CHECK(printed("%.*f", packed(INT32_MIN, 0.0, 7)) == "0.000000"); // a negative precision counts as none
   CHECK(printed("%.2147483647f", packed(-1.7976931348623157e308)).size() == 1 + 309 + 1 + 4096);
 }
 
@@ -101,10 +101,10 @@ TEST_CASE("pointers outside of the kernel's memory are faults") {
   CHECK(failure_of(text_buffer("%s"), packed(uint64_t(16))).find("the string at 0x10 is not") != std::string::npos);
   CHECK(failure_of(text_buffer("%s"), packed(UINT64_MAX)).find("the string at 0xffffffffffffffff is not") !=
         std::string::npos);
-  // No zero behind it: the end of the buffer is where reading ends.
+  // No terminating zero: reading ends at the end of the buffer.
   CHECK(failure_of(buffer_of(std::vector<char>(256, 'x')), packed(0)).find("has no end there") != std::string::npos);
   CHECK(failure_of(text_buffer(std::string(65537, 'x')), packed(0)).find("more than 65536 bytes") != std::string::npos);
-  // Without conversions nobody looks at the arguments; and printf(NULL) returns -1 (CUDA programming guide).
+  // Without conversions arguments are not read; printf(NULL) returns -1 (CUDA programming guide).
   CHECK(failure_of(text_buffer("plain"), uint64_t(0)) == "");
   PtxRun run = run_ptx(printing(), {.kernel = "k"}, {uint64_t(0), uint64_t(0), zeros<uint32_t>(1)});
   CHECK(run.failure() == "");

@@ -1,5 +1,5 @@
-// The .approx instructions: special operands as the manual lists them, errors against MPFR far within the manual's
-// bounds, and nearly always the correctly rounded result, which is what ptxas folds them to.
+// The .approx instructions: special operands listed in the manual, errors against MPFR far within the manual's bounds,
+// and nearly always the correctly rounded result, as ptxas folds them.
 #include "emulator/semantics/approximate.h"
 #include "tests/unit/emulator/semantics/float_reference.h"
 
@@ -154,7 +154,7 @@ template <class Function> Errors errors(MpfrFunction exact, const std::vector<fl
   return result;
 }
 
-// Random numbers in [-limit, limit], half of them evenly spread, half with evenly spread exponents down to `least`.
+// Random numbers in [-limit, limit], half of them uniformly distributed, half with uniform exponents down to `least`.
 std::vector<float> spread(float limit, float least, bool negative_too) {
   std::vector<float> result;
   RandomBits random(8);
@@ -210,7 +210,7 @@ TEST_CASE("approximate lane semantics: f32 results are within the documented bou
   CHECK(e.absolute <= 0x1p-25 * 1.0001);
   CHECK(e.share_not_nearest <= few);
   e = errors(mpfr_sin, spread(3e38f, 1e3f, true), [](float a) { return sin_approx(a); });
-  CHECK(e.absolute <= 0x1p-25 * 1.0001); // the manual promises nothing there
+  CHECK(e.absolute <= 0x1p-25 * 1.0001); // the manual gives no bound there
   CHECK(e.share_not_nearest <= few);
   e = errors(mpfr_cos, spread(3e38f, 1e3f, true), [](float a) { return cos_approx(a); });
   CHECK(e.absolute <= 0x1p-25 * 1.0001);

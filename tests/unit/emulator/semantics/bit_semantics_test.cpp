@@ -68,7 +68,7 @@ TEST_CASE_TEMPLATE("bfe fills with zeros or the sign", T, uint32_t, int32_t, uin
   for (T a : edge_operands<T>())
     for (uint32_t position : amounts)
       for (uint32_t length : amounts) {
-        // 64-bit fields take the whole numbers: what ptxas folds.
+        // 64-bit fields use all bits of the numbers, as ptxas folds them.
         const uint64_t first = msb == 63 ? position : position % 256;
         const uint64_t count = msb == 63 ? length : length % 256;
         const bool fill = std::is_signed_v<T> && count != 0 && bit(a, std::min<uint64_t>(first + count - 1, msb));
@@ -138,7 +138,7 @@ TEST_CASE("lop3 looks every bit up") {
       same = same && bit(lop3(a, b, c, table), i) == bit(table, 4u * bit(a, i) + 2u * bit(b, i) + bit(c, i));
     CHECK(same);
   }
-  // The manual's recipe for a table: apply the function to these three.
+  // The manual's rule for a table: apply the function to these three numbers.
   CHECK(lop3(0xf0, 0xcc, 0xaa, 0xf0 & 0xcc & 0xaa) == (0xf0u & 0xccu & 0xaau));
   CHECK(lop3(0x12345678, 0x9abcdef0, 0x0f0f0f0f, (0xf0 & (~0xcc & 0xff)) ^ 0xaa) ==
         ((0x12345678u & ~0x9abcdef0u) ^ 0x0f0f0f0fu));

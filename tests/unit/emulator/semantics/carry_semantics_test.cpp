@@ -1,4 +1,4 @@
-// The carry chain against unbounded numbers, alone and as long additions, subtractions and multiplications.
+// Carry chains against unbounded numbers, single steps and long additions, subtractions and multiplications.
 #include "emulator/semantics/carry.h"
 #include "tests/unit/emulator/semantics/edge_operands.h"
 
@@ -12,7 +12,7 @@ using test::clamped;
 using test::edge_operands;
 using test::wrapped;
 
-// The number that the register's bits mean without a sign.
+// The register's bits as an unsigned number.
 template <class T> Big plain(T a) {
   return static_cast<std::make_unsigned_t<T>>(a);
 }

@@ -1,5 +1,5 @@
-// Conversions with a float on a side: against MPFR, long double, and for the 8, 6 and 4-bit formats against tables of
-// their values that are made bit by bit.
+// Conversions with a float as source or destination: against MPFR, long double, and for the 8, 6 and 4-bit formats
+// against tables of their values, built bit by bit.
 #include "emulator/semantics/convert.h"
 #include "tests/unit/emulator/semantics/float_reference.h"
 #include "tests/unit/emulator/semantics/narrow_floats.h"
@@ -393,10 +393,10 @@ TEST_CASE("convert lane semantics: 8, 6 and 4-bit floats, by tables of their val
 }
 
 TEST_CASE("convert lane semantics: stochastic rounding to halves adds the random bits to what is cut off") {
-  const auto a = std::bit_cast<float>(0x3f801234); // f16 keeps 0x3c00 and cuts off 0x1234, bf16 keeps 0x3f80
+  const auto a = std::bit_cast<float>(0x3f801234); // f16 keeps 0x3c00 and drops 0x1234, bf16 keeps 0x3f80
   CHECK(pack_halves_stochastic<Float16, false, false>(a, a, 0x0dcb0dcc).high.bits == 0x3c00);
   CHECK(pack_halves_stochastic<Float16, false, false>(a, a, 0x0dcb0dcc).low.bits == 0x3c01);
-  CHECK(pack_halves_stochastic<Float16, false, false>(a, a, 0xedcbedcc).high.bits == 0x3c00); // 13 bits count
+  CHECK(pack_halves_stochastic<Float16, false, false>(a, a, 0xedcbedcc).high.bits == 0x3c00); // 13 bits are used
   CHECK(pack_halves_stochastic<BFloat16, false, false>(-a, a, 0xedccedcb).high.bits == 0xbf81);
   CHECK(pack_halves_stochastic<BFloat16, false, false>(-a, a, 0xedccedcb).low.bits == 0x3f80);
   CHECK(pack_halves_stochastic<BFloat16, false, true>(-a, a, 0xedccedcb).high.bits == 0);
@@ -425,7 +425,7 @@ TEST_CASE("convert lane semantics: tf32") {
   CHECK(rna(0xbf800fff) == 0xbf800000);
   CHECK(rna(0x00001000) == 0x00002000);
   CHECK(rna(0x7f7ff000) == 0x7f800000);
-  CHECK(rna(0x7fc12345) == 0x7fc12000); // NaN as ptxas folds it
+  CHECK(rna(0x7fc12345) == 0x7fc12000); // NaN as folded by ptxas
   CHECK(rna(0x7f800001) == 0x7fc00000); // but still a NaN
   constexpr NarrowOptions finite = {.finite = true};
   CHECK(f32_to_tf32<NarrowRounding::nearest_away, finite>(HUGE_VALF) == 0x7f7fe000);
@@ -448,7 +448,7 @@ TEST_CASE("convert lane semantics: ue8m0 holds powers of two") {
     for (double factor : {1.0, 1.5, 1.0000001}) {
       const auto a = static_cast<float>(std::ldexp(factor, exponent));
       if (a == 0) continue;
-      // The largest power of two not above, the smallest not below; nothing lies below 2^-127.
+      // The largest power of two that is not above, the smallest that is not below; the minimum is 2^-127.
       const int down = std::max(std::ilogb(a), -127);
       const int up = std::max(std::ilogb(a) + (std::ldexp(1.0f, std::ilogb(a)) != a ? 1 : 0), -127);
       CAPTURE(a);

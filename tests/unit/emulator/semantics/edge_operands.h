@@ -1,4 +1,4 @@
-// Operands at which integer operations change their mind, and helpers to state results with unbounded numbers.
+// Boundary operands of integer operations, and helpers to state results with unbounded numbers.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ using namespace ptxrewrite::emulator::semantics;
 using namespace ptxrewrite::test;
 using enum FloatComparison;
 
-// By name: a relation of two numbers, and a u behind it if NaN is to make it true.
+// By name: a relation of two numbers, followed by u if NaN makes it true.
 bool stated(std::string_view name, double a, double b) {
   const bool unordered = std::isnan(a) || std::isnan(b);
   if (name == "num") return !unordered;

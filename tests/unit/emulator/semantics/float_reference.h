@@ -1,6 +1,6 @@
-// What floating-point operations are by definition: the exact result, computed by MPFR, rounded once to a format.
-// Stated independently of emulator/semantics. Without MPFR (PTXREWRITE_HAVE_MPFR) the tests that need it say that they
-// skip.
+// Reference results of floating-point operations: the exact result, computed by MPFR, rounded once to a format.
+// Independent of emulator/semantics. Without MPFR (PTXREWRITE_HAVE_MPFR) the tests that need it report that they are
+// skipped.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@
 
 namespace ptxrewrite::test {
 
-// A binary format by its numbers: precision with the hidden bit, exponents of the largest and smallest normal number.
+// A binary format: precision with the hidden bit, exponents of the largest and smallest normal number.
 struct Format {
   int precision;
   int max_exponent;
@@ -27,7 +27,7 @@ inline constexpr Format tf32_numbers = {11, 127, -126};
 inline constexpr Format f32_numbers = {24, 127, -126};
 inline constexpr Format f64_numbers = {53, 1023, -1022};
 
-// The value that sign, exponent and fraction bits of a format mean; infinities and NaNs included.
+// The value of a code, including infinities and NaNs.
 inline double decoded(const Format& format, uint64_t code) {
   const int fraction_bits = format.precision - 1;
   const int exponent_bits = format.bits() - format.precision;
@@ -39,7 +39,7 @@ inline double decoded(const Format& format, uint64_t code) {
   return sign *
          std::ldexp(std::ldexp(1.0, fraction_bits) + fraction, exponent - 1 + format.min_exponent - fraction_bits);
 }
-// The code of a number that the format holds exactly.
+// The code of a number that the format represents exactly.
 inline uint64_t encoded(const Format& format, double value) {
   const int fraction_bits = format.precision - 1;
   const uint64_t sign = std::signbit(value) ? uint64_t{1} << (format.bits() - 1) : 0;
@@ -69,8 +69,8 @@ private:
   uint64_t state_;
 };
 
-// Codes at which a format's arithmetic changes its mind: zeros, subnormal numbers, powers of two and their neighbours,
-// halfway cases, the largest numbers, infinities, NaNs, all with both signs.
+// Boundary codes of a format: zeros, subnormal numbers, powers of two and their neighbours, halfway cases, the largest
+// numbers, infinities, NaNs, all with both signs.
 inline std::vector<uint64_t> edge_codes(const Format& format) {
   const int fraction_bits = format.precision - 1;
   const uint64_t one = uint64_t{1} << fraction_bits; // one step of the exponent field
@@ -133,8 +133,8 @@ struct Rounded {
   bool tiny = false; // below the normal numbers after rounding with unbounded exponent
 };
 
-// What `operation(result, rounding)`, an MPFR function with its operands, gives in the format. The operation returns
-// MPFR's ternary value.
+// The result of `operation(result, rounding)`, an MPFR function with its operands, rounded to the format. The operation
+// returns MPFR's ternary value.
 template <class Operation> Rounded rounded(const Format& format, mpfr_rnd_t rounding, Operation operation) {
   Number result(0, format.precision);
   int ternary = operation(static_cast<mpfr_ptr>(result), rounding);

@@ -1,5 +1,5 @@
-// f32 and f64 arithmetic of one lane against MPFR, for random and edge operands, in loops over 32 lanes such as the
-// emulator's.
+// f32 and f64 arithmetic of one lane against MPFR, for random and edge operands, in loops over 32 lanes like those of
+// the emulator.
 #include "emulator/semantics/float.h"
 #include "emulator/semantics/half.h"
 #include "emulator/semantics/min_max.h"
@@ -27,8 +27,8 @@ template <class T> const Format& format_numbers() {
     return f64_numbers;
 }
 
-// Every pair of edges, with a third edge; then random numbers: of any exponent, of similar exponents, sums that nearly
-// cancel, and products around the smallest normal number.
+// Every pair of edge operands, with a third one; then random numbers: of any exponent, of similar exponents, sums with
+// cancellation, and products around the smallest normal number.
 template <class T> std::vector<Operands<T>> operands(size_t random_count) {
   const Format& format = format_numbers<T>();
   const std::vector<uint64_t> codes = edge_codes(format);
@@ -90,7 +90,7 @@ void check_all(const char* name, const std::vector<Operands<T>>& all, Function f
 
 #ifdef PTXREWRITE_HAVE_MPFR
 
-// NaN is canonical in f32, of the operands in f64.
+// NaN is canonical in f32, and that of the operands in f64.
 template <class T> T with_nan(double value, const Operands<T>& in, int operand_count) {
   if (!std::isnan(value)) return static_cast<T>(value);
   if constexpr (sizeof(T) == 4) return std::bit_cast<float>(0x7fffffff);
@@ -104,7 +104,7 @@ float flush(float a) {
   return std::fpclassify(a) == FP_SUBNORMAL ? std::copysign(0.0f, a) : a;
 }
 
-// What the modifiers make of a result.
+// Applies the modifiers to a result.
 template <class Mode> float modified(Rounded result, const Operands<float>& in, int operand_count) {
   float value = with_nan<float>(result.value, in, operand_count);
   if (Mode::flush && result.tiny) value = std::copysign(0.0f, value);
@@ -177,7 +177,7 @@ template <Rounding Mode> void check_f64(const std::vector<Operands<double>>& all
 }
 
 template <class Half> Half half_of(float a) {
-  return {static_cast<uint16_t>(to_bits(a) >> 7)}; // any bits will do
+  return {static_cast<uint16_t>(to_bits(a) >> 7)}; // any bits are valid
 }
 
 #endif
@@ -247,7 +247,7 @@ TEST_CASE("float lane semantics: mixed precision add, sub and fma round once, to
 
 namespace {
 
-// The manual's words for min and max.
+// The manual's definition of min and max.
 template <bool Max, MinMaxMode Mode, class T> T min_max_stated(T a, T b) {
   const bool sign = std::signbit(a) != std::signbit(b);
   if (Mode.flush && std::fpclassify(a) == FP_SUBNORMAL) a = std::copysign(T{0}, a);

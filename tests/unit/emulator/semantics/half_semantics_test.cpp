@@ -93,7 +93,7 @@ struct Codes {
   uint16_t a, b, c;
 };
 
-// All pairs of edges; random codes; random codes of similar exponents; sums that nearly cancel.
+// All pairs of edge operands; random codes; random codes of similar exponents; sums with cancellation.
 template <class Half> std::vector<Codes> operands() {
   const std::vector<uint64_t> edges = edge_codes(numbers_of<Half>);
   RandomBits random(2);
@@ -272,7 +272,7 @@ TEST_CASE("float accumulation: atomic sums flush in global memory only, dot prod
   CHECK(atomic_add(Float16x2{{0x3c00}, {0x4000}}, Float16x2{{0x4000}, {0xc000}}).low.bits == 0x4200);
   CHECK(atomic_min_max<true>(BFloat16{0x3f80}, BFloat16{0x7fff}).bits == 0x3f80);
   CHECK(atomic_add(1.0, 0x1p-53) == 1.0);
-  // 2^24 + 1 is lost, and so is the next 1: in this order, and not in pairs.
+  // 2^24 + 1 loses the 1, and so does the next addition: in this order, and not in pairs.
   const Float16 a[] = {{0x6c00}, {0x3c00}, {0x3c00}}, b[] = {{0x6c00}, {0x3c00}, {0x3c00}}; // 4096^2 + 1 + 1
   CHECK(dot(a, b, 3, 0.0f) == 0x1p24f);
   CHECK(dot(a + 1, b + 1, 2, 0.5f) == 2.5f);
@@ -284,7 +284,7 @@ TEST_CASE("float accumulation: atomic sums flush in global memory only, dot prod
 }
 
 #if defined(PTXREWRITE_HALF_VECTORS)
-// Every first operand with others at random: any, of the same size, and such that a sum nearly cancels.
+// Every first operand with random others: any, of the same size, and such that a sum nearly cancels.
 TEST_CASE("eight halves at once give the bits of one after the other") {
   std::mt19937 random(2);
   unsigned wrong = 0;

@@ -141,7 +141,7 @@ TEST_CASE_TEMPLATE("div and rem", T, uint16_t, int16_t, uint32_t, int32_t, uint6
     }
 }
 
-// Dividends next to multiples of the divisor are where a rounded quotient would go wrong.
+// Dividends next to multiples of the divisor are critical for a rounded quotient.
 TEST_CASE_TEMPLATE("div and rem next to multiples", T, uint16_t, int16_t, uint32_t, int32_t, uint64_t, int64_t) {
   std::mt19937_64 random(5);
   unsigned wrong = 0;

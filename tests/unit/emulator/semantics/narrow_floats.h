@@ -1,4 +1,4 @@
-// The 8, 6 and 4-bit float formats by tables of their values, made bit by bit: what conversions to them must give.
+// The 8, 6 and 4-bit float formats as tables of their values, built bit by bit: the reference for conversions to them.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace ptxrewrite::test {
 struct NarrowFormat {
   int exponent_bits;
   int fraction_bits;
-  uint32_t nan;               // what NaN becomes
-  std::vector<double> values; // of all finite codes without sign, lowest first
+  uint32_t nan;               // the code for NaN
+  std::vector<double> values; // of all finite codes without sign, in ascending order
   uint32_t sign() const { return 1u << (exponent_bits + fraction_bits); }
   uint32_t last() const { return static_cast<uint32_t>(values.size() - 1); }
 };
@@ -28,14 +28,14 @@ inline NarrowFormat narrow_format(int exponent_bits, int fraction_bits, int coun
   }
   return result;
 }
-// e4m3 has one NaN and no infinity, e5m2 both, the others neither: there NaN becomes the largest number.
+// e4m3 has one NaN and no infinity, e5m2 has both, the others neither: they convert NaN to the largest number.
 inline const NarrowFormat e4m3_values = narrow_format(4, 3, 0x7f, 0x7f);
 inline const NarrowFormat e5m2_values = narrow_format(5, 2, 0x7c, 0x7f);
 inline const NarrowFormat e2m3_values = narrow_format(2, 3, 0x20, 0x1f);
 inline const NarrowFormat e3m2_values = narrow_format(3, 2, 0x20, 0x1f);
 inline const NarrowFormat e2m1_values = narrow_format(2, 1, 0x08, 0x07);
 
-// Of the two codes around a magnitude: the lower one, and how far beyond it the magnitude lies, in steps.
+// The lower one of the two codes around a magnitude, and the distance of the magnitude from it, in steps.
 struct Place {
   uint32_t code;
   double fraction;
@@ -53,7 +53,7 @@ inline uint32_t nearest_code(const NarrowFormat& format, double magnitude) {
   const bool up = p.fraction > 0.5 || (p.fraction == 0.5 && (p.code & 1) != 0);
   return std::min(p.code + (up ? 1u : 0u), format.last());
 }
-// With 16 random bits.
+// The code after stochastic rounding with 16 random bits.
 inline uint32_t stochastic_code(const NarrowFormat& format, double magnitude, uint32_t random) {
   const Place p = place(format, magnitude);
   const bool up = std::floor(p.fraction * 0x1p16) + random >= 0x1p16;

@@ -29,7 +29,7 @@ std::vector<uint32_t> computed(const std::string& instruction, const std::vector
   return run.buffer<uint32_t>(2);
 }
 
-// Every byte pair stands in each of the four places once, beside others.
+// Every byte pair occurs once in each of the four places, beside others.
 void bytes_of_pairs(std::vector<uint32_t>& a, std::vector<uint32_t>& b) {
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t x = i & 0xff, y = i >> 8;
@@ -46,7 +46,7 @@ void random_words(std::vector<uint32_t>& a, std::vector<uint32_t>& b) {
   }
 }
 
-// `element` on each field of `bits` bits, signed or not.
+// Applies `element` to each field of `bits` bits, signed or not.
 template <class Element>
 uint32_t by_field(uint32_t a, uint32_t b, unsigned bits, bool is_signed, const Element& element) {
   const auto field = [&](uint32_t word, unsigned shift) {
@@ -136,7 +136,7 @@ TEST_CASE("add.sat.u32 stops at the largest number") {
 TEST_CASE("clmad is a product of polynomials over GF(2)") {
   std::vector<uint32_t> a, b;
   random_words(a, b);
-  // 64-bit operands made of both words; the halves of the product go out one after the other.
+  // 64-bit operands are made of both words; the halves of the product are stored one after the other.
   const std::string wide = "{ .reg .b64 %x, %y, %z; mov.b64 %x, {%r1, %r2}; mov.b64 %y, {%r2, %r1};\n"
                            "xor.b64 %y, %y, 0x123456789abcdef0; ";
   const std::string ends[] = {

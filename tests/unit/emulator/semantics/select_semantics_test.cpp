@@ -67,7 +67,7 @@ TEST_CASE("set, selp, slct") {
 TEST_CASE("slct on floats") {
   struct Row {
     uint32_t selector;
-    bool plain; // a is taken
+    bool plain; // a is selected
     bool flushed;
   };
   const Row rows[] = {{0x00000000, true, true},   {0x80000000, true, true},   {0x3f800000, true, true},

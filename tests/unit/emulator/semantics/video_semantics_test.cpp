@@ -1,4 +1,4 @@
-// The video instructions against statements with unbounded numbers and arrays of bytes.
+// The video instructions against definitions with unbounded numbers and arrays of bytes.
 #include "emulator/semantics/video.h"
 #include "emulator/semantics/video_simd.h"
 #include "tests/unit/emulator/semantics/edge_operands.h"
@@ -18,14 +18,14 @@ const uint32_t words[] = {0,          1,          0x7fffffff, 0x80000000, 0x8000
 const VideoPart parts[] = {
     {}, VideoPart::byte(0), VideoPart::byte(1), VideoPart::byte(3), VideoPart::half(0), VideoPart::half(1)};
 
-// The number that a part of a register means.
+// The number in a part of a register.
 Big number(uint32_t value, VideoPart part, bool is_signed) {
   const Big modulus = Big{1} << part.width;
   const Big field = (Big{value} >> part.offset) % modulus;
   return is_signed && field * 2 >= modulus ? field - modulus : field;
 }
 
-// A number of so many bits, two's complement.
+// Wraps a value to a two's-complement number of this many bits.
 Big fold_to_bits(Big value, unsigned bits) {
   const Big modulus = Big{1} << bits;
   Big rest = value % modulus;
@@ -39,7 +39,7 @@ Big clamp_to(Big value, unsigned bits, bool is_signed) {
   return value < low ? low : value > high ? high : value;
 }
 
-// What the manual does to an intermediate result.
+// The manual's processing of an intermediate result.
 uint32_t finished(Big intermediate, const VideoResult& result, uint32_t c) {
   Big value = fold_to_bits(intermediate, 34);
   if (result.saturate) value = clamp_to(value, result.part.width, result.is_signed);
@@ -168,7 +168,7 @@ template <IntegerComparison Comparison> bool holds(Big difference) {
   return difference < 0 ? less : difference > 0 ? greater : equal;
 }
 
-// Two halves or four bytes of b:a as the selector lists them.
+// Two halves or four bytes of b:a in the order of the selector.
 template <unsigned Elements> std::array<Big, Elements> elements(uint32_t a, uint32_t b, SimdSource source) {
   constexpr unsigned width = 32 / Elements;
   std::array<Big, Elements> result;

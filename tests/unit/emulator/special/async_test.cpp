@@ -1,10 +1,10 @@
-// Asynchronous copies and mbarriers, as far as a kernel that waits properly can see them.
+// Asynchronous copies and mbarriers, as observed by kernels with correct waits.
 #include "tests/unit/emulator/lane_kernel.h"
 
 namespace ptxrewrite::emulator {
 namespace {
 
-// Lane t copies from byte 16 t of `in` to byte 16 t of shared memory that is full of 0xff, and shows what is there.
+// Lane t copies from byte 16 t of `in` to byte 16 t of shared memory filled with 0xff, and returns the result.
 PtxRun run_copies(const std::string& copy, uint32_t lanes = 32) {
   std::vector<uint8_t> bytes(16 * 32);
   for (size_t i = 0; i < bytes.size(); ++i)
@@ -38,7 +38,7 @@ PtxRun run_copies(const std::string& copy, uint32_t lanes = 32) {
                  {.kernel = "k", .block = {lanes}}, {buffer_of(bytes), zeros<uint8_t>(16 * 32)});
 }
 
-// `written` bytes of each lane, the first `copied` of them from memory, the others zero.
+// Each lane writes `written` bytes, the first `copied` of them from memory, the others zero.
 template <class Written, class Copied> void check_copies(const PtxRun& run, Written written, Copied copied) {
   REQUIRE_MESSAGE(run.ok(), run.error << run.failure());
   const std::vector<uint8_t> out = run.buffer<uint8_t>(1), in = run.buffer<uint8_t>(0);
@@ -83,12 +83,12 @@ TEST_CASE("copies that go wrong") {
         std::string::npos);
   CHECK(run_copies("cp.async.ca.shared.global [%s+512], [%p], 4;").failure().find("asynchronous store of 4 bytes") !=
         std::string::npos);
-  // What is not read may lie anywhere.
+  // Bytes that are not read may be anywhere.
   CHECK(run_copies("cp.async.cg.shared.global [%s], [%p+8192], 16, 0;").ok());
 }
 
 TEST_CASE("warps hand work on through an mbarrier, phase after phase") {
-  // Warp 0 writes a number for each lane, warp 1 adds them up; two barriers say that it is there, and that it is taken.
+  // Warp 0 writes a number per lane, warp 1 adds them up; two barriers signal that it is written, and read.
   LaneInputs in;
   in.a.resize(64);
   for (const std::string wait : {"test_wait", "try_wait"}) {
@@ -138,7 +138,7 @@ NEXT:
   }
 }
 
-// One lane; %d and %q are what the body makes of it.
+// One lane; the body sets %d and %q.
 LaneResults run_barrier(const std::string& body) {
   return run_lanes("  .reg .b64 %state, %old;\n  mov.u32 %r8, full;\n" + body, {{0}, {}, {}, {}},
                    ".shared .b64 full;\n");

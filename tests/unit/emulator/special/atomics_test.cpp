@@ -1,4 +1,4 @@
-// atom and red against updates made one after the other, thread after thread; with several host threads, too.
+// atom and red against sequential updates, thread after thread; also with several host threads.
 #include "tests/unit/emulator/run_ptx.h"
 
 #include <bit>
@@ -9,7 +9,7 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// One element as 64 bits, its low ones.
+// One element in the low bits of a 64-bit number.
 using Update = std::function<uint64_t(uint64_t old, uint64_t b, uint64_t c)>;
 
 struct Row {
@@ -114,8 +114,8 @@ std::vector<Row> float_rows() {
   };
 }
 
-// Thread t: atom on memory[indices[t]] with b[t] and c[t], the old value to olds[t]. Shared memory: the block's own
-// copy.
+// Thread t: atom on memory[indices[t]] with b[t] and c[t], the old value to olds[t]. Shared memory: each block has its
+// own copy.
 std::string kernel_of(const Row& row, const std::string& opcode, const std::string& space, bool fetches) {
   const std::string bits = std::to_string(row.bits), bytes = std::to_string(row.bits / 8);
   const std::string where = space.find("shared") != std::string::npos ? "%place" : "%element";

@@ -1,4 +1,4 @@
-// Barriers of the block: all forms, partial counts, exited warps, reductions, and what is said when nobody can go on.
+// Barriers of the block: all forms, partial counts, exited warps, reductions, and the messages for deadlocks.
 #include "tests/unit/emulator/run_ptx.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ using namespace ptxrewrite::emulator;
 
 namespace {
 
-// %r1: thread, %r2: its place in the shared array `s`, %rd1: its place in `out`.
+// %r1: thread, %r2: the address of its word in the shared array `s`, %rd1: that of its word in `out`.
 std::string with_shared(const std::string& body) {
   return kernel("k", ".param .u64 out", R"(
   .reg .b64 %rd<9>; .reg .b32 %r<30>; .reg .pred %p<9>;
@@ -108,7 +108,7 @@ TEST_CASE("warps that have ended, and lanes that have, are not waited for") {
                            128);
   CHECK(run.failure() == "");
   CHECK(run.buffer<uint32_t>(0) == for_threads(128, [](uint32_t i) { return i < 45 ? i ^ 32 : 0u; }));
-  // Those that come later and leave let the ones that wait go on.
+  // Threads that exit later release the waiting ones.
   run = run_threads(with_shared(R"(
   setp.lt.u32 %p1, %r1, 64;
   @%p1 bra WAIT;
@@ -152,7 +152,7 @@ TEST_CASE("barrier.red gives all threads the count, the conjunction or the disju
 }
 
 TEST_CASE("barriers with partial counts tie only the warps that use them") {
-  // Warps 0+1 and 2+3 swap among themselves, at barriers 1 and 2; the number comes from a register.
+  // Warps 0+1 and 2+3 exchange their words, at barriers 1 and 2; the number comes from a register.
   PtxRun run = run_threads(with_shared(R"(
   st.shared.u32 [%r2], %r1;
   shr.u32 %r6, %r1, 6;
@@ -256,7 +256,7 @@ FIRST:
   REQUIRE(run.result.failure);
   CHECK(run.result.failure->kind == FailureKind::deadlock);
   CHECK_FALSE(run.result.failure->has_thread);
-  // The kernel's text begins in line 7 of the module.
+  // The kernel's text starts in line 7 of the module.
   const std::string text(run.module->source.text());
   auto line_of = [&](const char* what) {
     return std::to_string(std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(text.find(what)), '\n') + 1);

@@ -1,5 +1,5 @@
-// Calls: arguments and results, divergence, recursion, function pointers, the ends of threads inside functions, and the
-// functions of the system: vprintf, malloc, free, __assertfail.
+// Calls: arguments and results, divergence, recursion, function pointers, threads that end inside functions, and the
+// system's functions: vprintf, malloc, free, __assertfail.
 #include "tests/unit/emulator/run_ptx.h"
 
 #include <set>
@@ -11,7 +11,7 @@ using namespace ptxrewrite::emulator;
 
 namespace {
 
-// %r1: thread, %rd1: its place in `out`.
+// %r1: thread, %rd1: the address of its word in `out`.
 std::string calling(const std::string& body, const std::string& functions) {
   return kernel("k", ".param .u64 out", R"(
   .reg .b64 %rd<9>; .reg .b32 %r<30>; .reg .pred %p<9>;
@@ -273,7 +273,7 @@ DONE:
   CHECK(run.counters("@%p1 call").lanes == 34);
   CHECK(run.counters("@%p1 call").executions == 2);
   CHECK(run.counters("add.u32 %r1, %r1, 1").executions == 2);
-  // A pointer to nothing.
+  // An invalid function pointer.
   PtxRun wrong = run_ptx(calling(R"(
   mov.u64 %rd3, 12345;
   proto: .callprototype _ ();
@@ -478,7 +478,7 @@ TEST_CASE("predicates as parameters and results, of the lanes that call") {
 .func (.reg .u32 a, .reg .pred b) f(.reg .u32 x) { add.u32 a, x, 1; setp.eq.u32 b, x, 5; ret; }
 .func (.reg .pred b) g(.reg .u32 x, .reg .pred q) { setp.gt.and.u32 b, x, 4, q; ret; }
 )";
-  // p1 holds for thread 5 alone, after g only for odd threads above 4; p3 keeps its value where g is not called.
+  // p1 holds for thread 5, after g only for odd threads above 4; p3 keeps its value in threads that do not call g.
   PtxRun run = run_threads(calling(R"(
   call (%r2, %p1), f, (%r1);
   selp.u32 %r3, 1, 0, %p1;

@@ -1,5 +1,5 @@
 // mma.sp, block-scaled mma and elements of 4 and 6 bits, against products of whole numbers written element by element.
-// Which bits of metadata say what is stated as the figures of PTX ISA 9.7.14.6.2 have it: chunk by chunk.
+// The bits of metadata are interpreted as in the figures of PTX ISA 9.7.14.6.2: chunk by chunk.
 #include "tests/unit/emulator/run_ptx.h"
 
 #include <array>
@@ -9,7 +9,7 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// Codes as they lie in a register; `bits` with what pads them.
+// Codes in their register format; `bits` includes padding.
 struct Element {
   const char* name;
   unsigned bits;
@@ -40,7 +40,7 @@ struct Lanes {
 };
 
 struct Product {
-  std::string words; // behind "mma." up to the shape's types: "sp.sync.aligned.m16n8k32.row.col"
+  std::string words; // after "mma." up to the shape's types: "sp.sync.aligned.m16n8k32.row.col"
   std::string d = "f32";
   Element a, b;
   unsigned k = 32;
@@ -86,14 +86,14 @@ void put(uint32_t& reg, unsigned at, const Element& element, unsigned which) {
   reg |= element.codes[which] << (at * element.bits);
 }
 
-// One matrix at random, in numbers and in registers.
+// A random matrix, as numbers and as registers.
 struct Case {
   Lanes lanes;
   std::vector<int> a, b; // 16 rows of k; 8 columns of k
   std::vector<int> c = std::vector<int>(128);
 };
 
-// How much of a row of A each lane's 16 bits of metadata are about, and of how many columns one chunk is.
+// The columns of a row of A described by each lane's 16 bits of metadata, and the columns per chunk.
 struct Metadata {
   unsigned columns_of_lane, columns_of_chunk;
 };
@@ -102,7 +102,7 @@ Metadata metadata_of(const Element& a) {
   return a.bits == 4 ? Metadata{32, 8} : Metadata{16, 4};
 }
 
-// Chooses what of a chunk is stored: its columns, in order, and its four bits of metadata.
+// Chooses the stored columns of a chunk, in order, with its four bits of metadata.
 std::pair<std::vector<unsigned>, uint32_t> choose(const Element& a, std::mt19937& random) {
   if (a.bits == 32) return random() % 2 ? std::pair{std::vector{1u}, 0b1110u} : std::pair{std::vector{0u}, 0b0100u};
   const unsigned first = random() % 3, second = first + 1 + random() % (3 - first);
@@ -167,7 +167,7 @@ float result(const Product& product, const std::vector<uint32_t>& d, unsigned ro
   return product.d == "s32" ? static_cast<float>(static_cast<int32_t>(word)) : std::bit_cast<float>(word);
 }
 
-// factor(row, column, k): of a product.
+// factor(row, column, k): scale of a product.
 template <class Factor> void check(const Product& product, const Case& made, Factor&& factor) {
   CAPTURE(product.words);
   CAPTURE(product.a.name);
@@ -235,7 +235,7 @@ TEST_CASE("floats of 4, 6 and 8 bits, each in a byte") {
     }
 }
 
-// Scales in all lanes and bytes; each is what its lane, byte and side say.
+// Scales in all lanes and bytes; each depends on its lane, byte and side.
 struct ScaleCodes {
   const char* type;
   std::array<uint8_t, 4> codes;

@@ -1,5 +1,5 @@
-// Matrix instructions against products computed element by element. Where elements lie is stated as the manual states
-// it (PTX ISA 9.7.14.5): the row and the column of the i-th element that the lane in place t of group g holds.
+// Matrix instructions against products computed element by element. The layouts are those of the manual (PTX ISA
+// 9.7.14.5): the row and the column of the i-th element of the lane at position t of group g.
 #include "tests/unit/emulator/run_ptx.h"
 
 #include <bit>
@@ -26,7 +26,7 @@ struct Numbers {
 
 Numbers floats(int exponent_bits, int fraction_bits, int bits) {
   const int bias = (1 << (exponent_bits - 1)) - 1, width = 1 + exponent_bits + fraction_bits;
-  const int unused = bits - width; // of tf32: below the fraction
+  const int unused = bits - width; // of tf32: the low bits of the fraction
   return {bits,
           [=](double value) -> uint64_t {
             if (value == 0) return 0;
@@ -61,7 +61,7 @@ const Numbers f16 = floats(5, 10, 16), bf16 = floats(8, 7, 16), tf32 = floats(8,
               s32 = integers(32, true);
 
 struct Case {
-  std::string words; // behind mma.sync.aligned.
+  std::string words; // after mma.sync.aligned.
   int m, n, k;
   Numbers a, b, c, d;
   Layout a_layout, b_layout, c_layout;
@@ -73,7 +73,7 @@ Matrix random_matrix(int rows, int columns, const Numbers& numbers, std::mt19937
   Matrix matrix(static_cast<size_t>(rows), std::vector<double>(static_cast<size_t>(columns)));
   for (auto& row : matrix)
     for (double& element : row) {
-      if (numbers.bits <= 8 && numbers.decode(1) == 1) // integers: all there are
+      if (numbers.bits <= 8 && numbers.decode(1) == 1) // integers: all values
         element = numbers.decode(random() & ((1u << numbers.bits) - 1));
       else
         element = static_cast<double>(random() % 17) - 8;
@@ -81,7 +81,7 @@ Matrix random_matrix(int rows, int columns, const Numbers& numbers, std::mt19937
   return matrix;
 }
 
-// Words of a register file: lane after lane.
+// Words of a register file, lane after lane.
 std::vector<uint64_t> spread(const Matrix& matrix, const Layout& layout, const Numbers& numbers, int register_bits) {
   const int per_register = register_bits / numbers.bits, registers = layout.elements / per_register;
   std::vector<uint64_t> words(static_cast<size_t>(32 * registers));
@@ -292,7 +292,7 @@ TEST_CASE("mma of floats of 8 bits") {
   check_case({"m16n8k32.row.col.f32.e4m3.e4m3.f32", 16, 8, 32, e4m3, e4m3, f32, f32, a32, b32, accumulator(16)});
 }
 
-// m8n8k4 of f16 is four products; its lanes are numbered by themselves: lane 4g + t.
+// m8n8k4 of f16 is four products with their own numbering of lanes: lane 4g + t.
 TEST_CASE("four products at once: m8n8k4 of f16") {
   for (const bool a_columns : {false, true})
     for (const bool b_columns : {false, true})
@@ -357,7 +357,7 @@ TEST_CASE("sums go from C on along k, rounded each time; integers wrap or are cl
       {as_buffer(ones_a, 32), as_buffer(ones_b, 32),
        as_buffer(std::vector<uint64_t>(32 * 4, std::bit_cast<uint32_t>(0x1p24f)), 32), zeros<uint32_t>(32 * 4)});
   REQUIRE(run.ok());
-  CHECK(run.buffer<float>(3) == std::vector<float>(32 * 4, 0x1p24f)); // each 1 is lost on its way
+  CHECK(run.buffer<float>(3) == std::vector<float>(32 * 4, 0x1p24f)); // each 1 is lost by rounding
 
   const std::vector<uint64_t> large_a(32 * 4, 0x7f7f7f7f), large_b(32 * 2, 0x7f7f7f7f);
   for (const bool clamps : {false, true}) {
@@ -372,7 +372,7 @@ TEST_CASE("sums go from C on along k, rounded each time; integers wrap or are cl
   }
 }
 
-// --- wmma: the layout is our own, so whole products are checked ---
+// --- wmma: the layout is our own, so whole products are compared ---
 
 struct WmmaCase {
   std::string shape;
@@ -512,7 +512,7 @@ TEST_CASE("wmma: .satfinite of floating-point products") {
 // --- 8x8 matrices through shared memory ---
 
 TEST_CASE("ldmatrix and stmatrix") {
-  // Row r of matrix i lies at 16 * ((i * 8 + r) * 5 % 32): element c is 1000 i + 10 r + c.
+  // Row r of matrix i is at 16 * ((i * 8 + r) * 5 % 32): element c is 1000 i + 10 r + c.
   auto value = [](size_t i, size_t r, size_t c) { return static_cast<uint16_t>(1000 * i + 10 * r + c); };
   std::vector<uint16_t> rows(32 * 8);
   for (size_t line = 0; line < 32; ++line)
@@ -614,8 +614,8 @@ TEST_CASE("rows of matrices are checked") {
   CHECK(failure("32").find("matrix load of 16 bytes at 0x20 is out of bounds") != std::string::npos);
 }
 
-// Rows of 16 bytes at lanes' addresses; which row and column a byte of a register comes from is stated by bits of a
-// tile, as CUTLASS's traits of these instructions do: (lane that addresses a row) -> bit, (lane that holds it, bit) ->
+// Rows of 16 bytes at lanes' addresses; the row and column of each byte of a register are described by bits of a
+// tile, like CUTLASS's traits of these instructions: (lane that addresses a row) -> bit, (lane that holds it, bit) ->
 // bit.
 unsigned tile_bit_of_row(bool transposed, unsigned row) {
   return transposed ? row % 2 * 128 + row / 2 % 2 * 1024 + row / 4 % 4 * 256 + row / 16 * 2048 : row * 128;

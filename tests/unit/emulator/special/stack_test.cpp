@@ -1,4 +1,4 @@
-// alloca and the stack it takes memory from.
+// alloca and its stack.
 #include "tests/unit/emulator/lane_kernel.h"
 
 namespace ptxrewrite::emulator {
@@ -8,7 +8,7 @@ TEST_CASE("each lane has its own bytes, of its own size, and gets them back") {
   LaneInputs in;
   for (uint32_t lane = 0; lane < 40; ++lane)
     in.a.push_back(lane % 13 + 1);
-  // A loop that takes memory, fills it, and gives it back: %q is where the last one was.
+  // A loop that allocates memory, fills it, and releases it: %q is the address of the last allocation.
   LaneResults out = run_lanes(R"(
   .reg .b64 %top, %size, %p, %at, %first;
   stacksave.u64 %top;

@@ -1,5 +1,5 @@
-// Values that go from lane to lane, against the manual's rules computed one lane at a time; with lanes that come on
-// different ways, under different masks, or not at all.
+// Values exchanged between lanes, against the manual's rules computed one lane at a time; with lanes that arrive on
+// different paths, with different masks, or not at all.
 #include "tests/unit/emulator/lane_kernel.h"
 
 #include <bit>
@@ -18,7 +18,7 @@ std::vector<uint32_t> random_words(size_t count, uint32_t seed, uint32_t limit =
   return words;
 }
 
-// PTX ISA 9.7.9.6, in strings of bits: a lane's number is segment bits, then bits inside the segment.
+// PTX ISA 9.7.9.6, in terms of bits: a lane's number is segment bits, then bits inside the segment.
 struct Shuffled {
   uint32_t value;
   bool valid;
@@ -56,7 +56,7 @@ TEST_CASE("shfl.sync in all modes, with whatever clamps and segments") {
   for (const std::string mode : {"up", "down", "bfly", "idx"}) {
     LaneInputs in{random_words(64, 1), random_words(64, 2), random_words(64, 3), {}};
     for (size_t i = 0; i < 32; ++i)
-      in.c[i] = mode == "up" ? 0 : 31; // the first warp as CUDA spells it, the second at random
+      in.c[i] = mode == "up" ? 0 : 31; // the first warp with CUDA's default, the second at random
     LaneResults out = run_lanes("shfl.sync." + mode + ".b32 %d|%p0, %a, %b, %c, -1;\nselp.u32 %q, 1, 0, %p0;", in);
     REQUIRE_MESSAGE(out.run.ok(), out.run.error << out.run.failure());
     for (size_t thread = 0; thread < 64; ++thread) {
@@ -101,7 +101,7 @@ TEST_CASE("shfl and vote without .sync take the lanes that are there") {
 
 TEST_CASE("lanes meet at different shfl instructions and with what they hold there") {
   LaneInputs in{random_words(32, 7), {}, {}, {}};
-  // Odd lanes give a + 1 on one way, even ones a + 2 on the other, later.
+  // Odd lanes provide a + 1 on one path, even ones a + 2 on the other, later.
   LaneResults out = run_lanes(R"(
   and.b32 %r1, %thread, 1;
   setp.eq.u32 %p1, %r1, 1;
@@ -161,7 +161,7 @@ DONE:
 }
 
 TEST_CASE("lanes of one instruction under different masks") {
-  // Groups of 4, 4, 8 and 16 lanes, by value: lanes of a group find one another with match and add up.
+  // Groups of 4, 4, 8 and 16 lanes, by value: lanes of a group find each other with match and add up.
   LaneInputs in{random_words(32, 9), {}, {}, {}};
   for (uint32_t lane = 0; lane < 32; ++lane)
     in.b.push_back(lane % 8 == 0 ? 1 : lane % 4 == 1 ? 2 : 3);
@@ -180,7 +180,7 @@ TEST_CASE("lanes of one instruction under different masks") {
 }
 
 TEST_CASE("groups that are incomplete on each way meet across the ways") {
-  // Each half of the warp is a group; odd and even lanes come separately.
+  // Each half of the warp is a group; odd and even lanes arrive separately.
   LaneInputs in{random_words(32, 10), {}, {}, {}};
   for (uint32_t lane = 0; lane < 32; ++lane)
     in.m.push_back(lane < 16 ? 0xffffu : 0xffff0000u);
@@ -228,7 +228,7 @@ TEST_CASE("lanes that have ended, or never were, are not waited for") {
 }
 
 TEST_CASE("lanes end while others wait for them") {
-  // Lane after lane leaves a loop; the rest of them go on voting.
+  // Lanes leave a loop one by one; the remaining ones continue voting.
   LaneInputs in;
   for (uint32_t lane = 0; lane < 32; ++lane)
     in.a.push_back((lane * 7) % 32);
@@ -291,7 +291,7 @@ TEST_CASE("votes under partial masks") {
 TEST_CASE("match of 64 bits, and of all") {
   LaneInputs in{random_words(64, 13, 3), random_words(64, 14, 2), {}, {}};
   for (size_t lane = 32; lane < 64; ++lane)
-    in.a[lane] = in.b[lane] = 77; // the second warp agrees
+    in.a[lane] = in.b[lane] = 77; // all lanes of the second warp agree
   LaneResults any = run_lanes("mov.b64 %rd1, {%a, %b};\nmatch.any.sync.b64 %d, %rd1, -1;", in);
   LaneResults all =
       run_lanes("mov.b64 %rd1, {%b, %a};\nmatch.all.sync.b64 %d|%p1, %rd1, -1;\nselp.u32 %q, 1, 0, %p1;", in);

@@ -1,5 +1,5 @@
-// wgmma against a statement of its own: layouts in shared memory as CuTe writes them, shapes and strides of nested
-// coordinates with a swizzle behind them, and products of whole numbers, which no order of summation changes.
+// wgmma against an independent description: layouts in shared memory in CuTe's terms, shapes and strides of nested
+// coordinates followed by a swizzle, and products of whole numbers, which do not depend on the order of summation.
 #include "tests/unit/emulator/cute_mode.h"
 #include "tests/unit/emulator/run_ptx.h"
 
@@ -55,9 +55,9 @@ struct Form {
   bool a_in_registers = false;
   std::string behind = ", 1, 1, 0, 0"; // the predicate
   std::string satfinite;
-  std::string operation; // behind the types
+  std::string operation; // after the types
   std::string selector;  // not empty: A is sparse
-  std::string metadata;  // what computes %m
+  std::string metadata;  // code that computes %m
   bool half_sums() const { return types.starts_with("f16"); }
   unsigned d_registers() const { return half_sums() ? n / 4 : n / 2; }
 };
@@ -84,7 +84,7 @@ std::string instruction(const Form& form, const std::string& sums) {
          (form.selector.empty() ? "" : "%m, " + form.selector + ", ") + "%adds" + form.behind + ";\n";
 }
 
-// `products`: what stands between the operands' arrival and the stores of D.
+// `products`: the code between the arrival of the operands and the stores of D.
 std::string module_text(const Form& form, size_t shared_bytes, const std::string& products) {
   const unsigned registers = form.d_registers();
   std::string text = ".version 8.7\n.target sm_90a\n.address_size 64\n.shared .align 1024 .b8 tile[" +
@@ -165,7 +165,7 @@ struct Element {
 constexpr Element elements[] = {
     {"f16", 16, {0x0000, 0x3c00, 0xc000, 0x4200}, {0, 1, -2, 3}},
     {"bf16", 16, {0x0000, 0x3f80, 0xc000, 0x4040}, {0, 1, -2, 3}},
-    {"tf32", 32, {0x00001000, 0x3f800fff, 0xc0000000, 0x40401234}, {0, 1, -2, 3}}, // the low 13 bits do not count
+    {"tf32", 32, {0x00001000, 0x3f800fff, 0xc0000000, 0x40401234}, {0, 1, -2, 3}}, // the low 13 bits are ignored
     {"e4m3", 8, {0x00, 0x38, 0xc0, 0x44}, {0, 1, -2, 3}},
     {"e5m2", 8, {0x00, 0x3c, 0xc0, 0x42}, {0, 1, -2, 3}},
     {"s8", 8, {0x00, 0x01, 0xfe, 0x83}, {0, 1, -2, -125}},
@@ -178,7 +178,7 @@ const Element& element(const std::string& name) {
   return elements[0];
 }
 
-// Shared memory full of codes of the type.
+// An image of shared memory filled with codes of the type.
 std::vector<uint8_t> random_image(const Element& type, size_t bytes, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<uint8_t> image(bytes);
@@ -197,7 +197,7 @@ int value_at(const Element& type, const std::vector<uint8_t>& bytes, size_t at) 
   return 0;
 }
 
-// Row and column of D that register `index` of a thread holds; f16: two in a register, `index` counts both.
+// Row and column of D in register `index` of a thread; f16: two per register, `index` counts both.
 std::pair<unsigned, unsigned> place_of_sum(unsigned thread, unsigned index) {
   return {thread / 32 * 16 + thread % 32 / 4 + index / 2 % 2 * 8, index / 4 * 8 + thread % 4 * 2 + index % 2};
 }
@@ -265,7 +265,7 @@ TEST_CASE("operands of every type lie in shared memory as the canonical layouts 
         CAPTURE(n);
         const Form form = form_of(types, n);
         const Element &a_type = element(types.a), &b_type = element(types.b);
-        // A: 64 rows, B: n; B's image lies behind A's, and both have room between their groups of eight rows.
+        // A: 64 rows, B: n; B's image follows A's, and both have gaps between their groups of eight rows.
         const uint32_t group = 16u * (8u << bits), leading = bits ? 16 : 128, stride = bits ? group : 256 + 16;
         const uint32_t a_start = 2048, b_start = 16384;
         Input input;
@@ -333,7 +333,7 @@ TEST_CASE("a matrix may start inside of the pattern of its swizzle, and the patt
     };
     check_product(form, run_product(form, input), at(1024), at(9216));
   }
-  // The pattern begins two rows later: an address less those two rows is swizzled as if they were not there.
+  // The pattern starts two rows later: an address minus those two rows is swizzled as if they did not exist.
   Input input;
   input.shared = random_image(type, 16384, 8);
   input.a = descriptor(1024 + 256, 16, 1024, 3, 2);
@@ -345,7 +345,7 @@ TEST_CASE("a matrix may start inside of the pattern of its swizzle, and the patt
       [&](unsigned row, unsigned i) { return value_at(type, input.shared, layout.address(10240, row, i)); });
 }
 
-// Row and column of A that byte `byte` of register `reg` of a thread belongs to (PTX ISA 9.7.15.5.1, fragments of A).
+// Row and column of A for byte `byte` of register `reg` of a thread (PTX ISA 9.7.15.5.1, fragments of A).
 std::pair<unsigned, unsigned> place_of_a(unsigned thread, unsigned reg, unsigned index, unsigned bits) {
   const unsigned each = 32 / bits;
   return {thread / 32 * 16 + thread % 32 / 4 + (reg % 2 ? 8 : 0), (reg < 2 ? 0 : 4 * each) + thread % 4 * each + index};
@@ -456,7 +456,7 @@ TEST_CASE("a sparse A, from shared memory and from registers") {
         form.a_in_registers = in_registers;
         if (a_type.bits == 16 && in_registers) form.behind = ", 1, 1, 0";
         form.selector = std::to_string(selector);
-        // Lanes that the selector does not name hold what would be wrong.
+        // Lanes that are not named by the selector have wrong metadata.
         const uint32_t right = a_type.bits == 32 ? 0xeeeeeeee : 0xcccccccc,
                        other = a_type.bits == 32 ? 0x44444444 : 0x99999999;
         const uint32_t lanes_of_row = a_type.bits == 8 ? 4 : 2;
@@ -565,10 +565,10 @@ TEST_CASE("missing fences") {
   };
   CHECK(any_has(found_in("  bar.sync 0;\n  wgmma.fence.sync.aligned;\n" + product + end),
                 "missing fence: the matrix product reads shared 0x"));
-  // Behind the barrier it orders only what its own warp knows, which is everything: good.
+  // After the barrier it orders all writes known to its own warp, which are all of them: correct.
   CHECK(found_in("  bar.sync 0;\n  fence.proxy.async.shared::cta;\n  wgmma.fence.sync.aligned;\n" + product + end)
             .empty());
-  // In front of the writes of others.
+  // Before the writes of others.
   CHECK(any_has(
       found_in("  fence.proxy.async;\n" + overwrite + "  bar.sync 0;\n  wgmma.fence.sync.aligned;\n" + product + end),
       "with no fence.proxy.async behind"));

@@ -12,7 +12,7 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// PTX ISA 5.5.7: where the 16-byte chunks of a line go; the rows repeat from line to line.
+// PTX ISA 5.5.7: destinations of the 16-byte chunks of a line; the rows repeat from line to line.
 using Table = std::vector<std::array<uint32_t, 8>>;
 const Table tables[] = {
     {{0, 1, 2, 3, 4, 5, 6, 7}},
@@ -52,8 +52,8 @@ TEST_CASE("swizzles: the manual's tables and CuTe's algebra") {
       }
       taken.insert(found);
     }
-    CHECK(taken.size() == 4096); // nothing lies on anything else
-    // What the copy takes to lie side by side does.
+    CHECK(taken.size() == 4096); // no two bytes share an address
+    // Bytes that the copy assumes to be adjacent are adjacent.
     const uint32_t granule = swizzle.granule();
     for (uint32_t address = 0; address < 4096; ++address)
       if (address % granule != 0) REQUIRE(swizzled(swizzle, address) == swizzled(swizzle, address - 1) + 1);

@@ -9,14 +9,14 @@ namespace {
 
 constexpr uint32_t tile_bytes = 512, blocks = 4;
 
-// Which blocks wait for the copy, by %cluster_ctarank, and for how many bytes.
+// The blocks that wait for the copy, by %cluster_ctarank, and their numbers of bytes.
 struct Expected {
   uint32_t blocks = 0; // a mask
   uint32_t bytes = tile_bytes;
 };
 
-// The blocks that expect bytes wait for them; all show their shared memory. Block 1 issues `copy`, with %tile and %bar
-// in its own shared memory, %other and %obar in that of block 3, %pbar in that of block 0.
+// Blocks that expect bytes wait for them; all store their shared memory. Block 1 issues `copy`, with %tile and %bar in
+// its own shared memory, %other and %obar in that of block 3, %pbar in that of block 0.
 std::string cluster_kernel(const std::string& copy, const Expected& expected) {
   return R"(.version 8.6
 .target sm_100a

@@ -1,5 +1,5 @@
-// Tensor copies against the statement of tensor_statement.h: one full tile of every swizzle and element size, random
-// maps with ends, strides and coordinates of all kinds, im2col, four rows, reductions.
+// Tensor copies against the implementation of tensor_statement.h: one full tile of every swizzle and element size,
+// random maps with various ends, strides and coordinates, im2col, four rows, reductions.
 #include "tests/unit/emulator/tensor_copies/tensor_run.h"
 #include "tests/unit/emulator/tensor_copies/tensor_statement.h"
 
@@ -58,7 +58,7 @@ void check_load(TensorSetup setup, int swizzle, const Walk& walk) {
   REQUIRE_MESSAGE(run.error.empty(), run.error);
   REQUIRE_MESSAGE(run.failure.empty(), run.failure);
   std::vector<std::byte> expected = setup.shared;
-  // The statement's addresses are those of the kernel: dynamic shared memory lies at a multiple of 1024.
+  // The test's addresses are those of the kernel: dynamic shared memory starts at a multiple of 1024.
   tensor_statement::load(setup.map, swizzle, setup.tile_offset, setup.tensor.data() + setup.map.address, expected,
                          walk);
   check_equal(run.shared, expected);
@@ -77,7 +77,7 @@ void check_store(TensorSetup setup, int swizzle, const Walk& walk) {
   check_equal(run.shared, setup.shared);
 }
 
-// A dense tensor of two dimensions, the box in the middle of it.
+// A dense two-dimensional tensor, with the box in its middle.
 TensorSetup plain_tile(TensorElement element, uint32_t columns, uint32_t rows) {
   TensorSetup setup;
   setup.map.element = element;
@@ -101,7 +101,7 @@ TEST_CASE("one tile of every swizzle and element size, loaded and stored") {
       const auto type = static_cast<TensorElement>(element);
       TensorSetup setup = plain_tile(type, spans[swizzle] * 8 / ir::element_bits(type), 32);
       set_swizzle(setup.map, swizzle);
-      // Types that are rounded on their way: numbers that stay. Their bits are what element_test below is about.
+      // Types that are rounded by the copy: uses numbers that are exact. element_test below covers their bits.
       if (type == TensorElement::f32_ftz || type == TensorElement::tf32 || type == TensorElement::tf32_ftz) {
         for (auto* bytes : {&setup.tensor, &setup.shared})
           for (size_t i = 0; i + 3 < bytes->size(); i += 4) {
@@ -114,7 +114,7 @@ TEST_CASE("one tile of every swizzle and element size, loaded and stored") {
         setup.late = late;
         check_load(setup, swizzle, tiled_walk(setup));
       }
-      if (swizzle == 5) continue; // for loads alone
+      if (swizzle == 5) continue; // only for loads
       setup.copy = store_text(setup);
       for (const bool late : {false, true}) {
         setup.late = late;
@@ -166,7 +166,7 @@ RandomMap random_map(unsigned seed, bool stores) {
     map.strides[i] = stride;
     stride = stride * map.dims[i] + 16 * below(3);
   }
-  map.element_strides[0] = 1 + below(8); // not looked at
+  map.element_strides[0] = 1 + below(8); // ignored
   map.address = 16 * below(4);
   for (unsigned i = 0; i < map.rank; ++i) {
     const auto size = static_cast<int64_t>(map.dims[i]);
@@ -271,7 +271,7 @@ TEST_CASE("four rows, gathered and scattered") {
   }
 }
 
-// --- values that change on their way ---
+// --- values that are changed by the copy ---
 
 template <class T> std::vector<std::byte> bytes_of_values(const std::vector<T>& values) {
   std::vector<std::byte> bytes(values.size() * sizeof(T));
@@ -376,7 +376,7 @@ TEST_CASE("reductions of all types") {
       {TensorElement::s64, "xor", {0xff00ff00ff00ff00}, {0x0ff00ff00ff00ff0}, {0xf0f0f0f0f0f0f0f0}},
   });
   check_reductions<uint16_t>({
-      {TensorElement::f16, "add", {0x3c00, 0x0001}, {0x4000, 0x0001}, {0x4200, 0x0002}}, // subnormal sums stay
+      {TensorElement::f16, "add", {0x3c00, 0x0001}, {0x4000, 0x0001}, {0x4200, 0x0002}}, // subnormal sums are kept
       {TensorElement::f16, "min", {0x3c00, 0xbc00}, {0x4000, 0x3c00}, {0x3c00, 0xbc00}},
       {TensorElement::bf16, "add", {0x3f80}, {0x4000}, {0x4040}},
       {TensorElement::bf16, "max", {0x3f80, 0xbf80}, {0x4000, 0x3f80}, {0x4000, 0x3f80}},
@@ -404,7 +404,7 @@ TEST_CASE("bulk reductions in global and in shared memory") {
     const char* operation;
     uint64_t old, operand, result;
   };
-  // Whole words: types of 4 bytes see two of them, of 2 bytes four.
+  // Whole words: types of 4 bytes have two of them, of 2 bytes four.
   const Row rows[] = {
       {"add.u32", 0x00000001ffffffff, 0x0000000200000003, 0x0000000300000002},
       {"add.s32", 0x000000017fffffff, 0xffffffff00000001, 0x0000000080000000},

@@ -1,4 +1,4 @@
-// Maps: their 128 bytes, and what cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col require (CUDA 13.0 driver API).
+// Maps: their 128 bytes, and the rules of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col (CUDA 13.0 driver API).
 #include "emulator/tensor_copies/tensor_map_object.h"
 
 #include <doctest/doctest.h>

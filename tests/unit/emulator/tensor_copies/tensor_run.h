@@ -1,5 +1,5 @@
 // Runs one tensor copy on the emulator: a kernel with a map as its parameter, a tensor in global memory, and a tile in
-// shared memory that is given and read back.
+// shared memory with given contents that is read back.
 #pragma once
 
 #include "emulator/core/emulator.h"
@@ -19,26 +19,26 @@ struct TensorRun {
   std::string error;   // refused
   std::string failure; // the kernel's
   std::vector<Finding> findings;
-  std::vector<std::byte> tensor; // afterwards
+  std::vector<std::byte> tensor; // after the run
   std::vector<std::byte> shared;
 };
 
 struct TensorSetup {
-  ir::TensorMap map;             // its address: bytes into the tensor's memory
+  ir::TensorMap map;             // its address is an offset into the tensor's memory
   std::vector<std::byte> tensor; // all of its memory
-  std::vector<std::byte> shared; // the tile and what lies behind it; a multiple of 4
+  std::vector<std::byte> shared; // the tile and the bytes after it; a multiple of 4
   std::vector<int64_t> coordinates;
   std::vector<int64_t> offsets; // im2col
   std::string copy;             // the instruction; names: [%tile], [%map, {coordinates}], [%bar], {%h0, ...}
   bool late = false, check = false;
-  uint32_t expected_bytes = 0;      // that the kernel waits for
-  std::vector<std::byte> map_bytes; // instead of the map's own, if there are some
-  uint32_t tile_offset = 0;         // of the tile from the beginning of shared memory
-  bool fenced = true;               // fence.proxy.async behind the stores that fill the tile
+  uint32_t expected_bytes = 0;      // expected by the kernel's mbarrier
+  std::vector<std::byte> map_bytes; // instead of the map's own bytes, if not empty
+  uint32_t tile_offset = 0;         // from the start of shared memory
+  bool fenced = true;               // fence.proxy.async after the stores that fill the tile
   unsigned parity = 0;              // that the kernel waits for
   std::string target = ".version 9.0\n.target sm_100a\n";
-  std::string before;     // instructions in front of the copy
-  std::string after = ""; // behind it
+  std::string before;     // instructions before the copy
+  std::string after = ""; // instructions after the copy
 };
 
 // "%c0, %c1, %c2"

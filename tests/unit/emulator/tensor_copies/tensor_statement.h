@@ -1,6 +1,6 @@
-// What tensor copies do, said a second time: element by element, from the coordinates of each element of the box to its
-// address in global memory and, by CuTe's layout algebra (a dense column-major layout with Swizzle<B, M, S> behind it),
-// its address in shared memory. For tests; shares nothing with the emulator but the description of a map.
+// A second implementation of tensor copies, element by element: from the coordinates of each element of the box to its
+// address in global memory and, by CuTe's layout algebra (a dense column-major layout followed by Swizzle<B, M, S>),
+// its address in shared memory. For tests; shares only the description of a map with the emulator.
 #pragma once
 
 #include "ir/isa/tensor_map.h"
@@ -13,13 +13,13 @@
 
 namespace ptxrewrite::emulator::tensor_statement {
 
-// CuTe's Swizzle<B, M, S>: bits M + S and on, B of them, are exclusive-ored onto bits M and on.
+// CuTe's Swizzle<B, M, S>: B bits from bit M + S up are exclusive-ored with the B bits from bit M up.
 inline uint32_t swizzle(uint32_t address, unsigned b, unsigned m, unsigned s) {
   const uint32_t mask = ((1u << b) - 1) << (m + s);
   return address ^ (address & mask) >> s;
 }
 
-// Of the CUDA enumeration CU_TENSOR_MAP_SWIZZLE_*.
+// `cuda_swizzle` is a value of the CUDA enumeration CU_TENSOR_MAP_SWIZZLE_*.
 inline uint32_t shared_address(int cuda_swizzle, uint32_t address) {
   switch (cuda_swizzle) {
   case 1:
@@ -30,7 +30,7 @@ inline uint32_t shared_address(int cuda_swizzle, uint32_t address) {
     return swizzle(address, 3, 4, 3);
   case 4:
     return swizzle(address, 2, 5, 2);
-  case 5: // and 8 bytes change places with the 8 beside them in odd lines of 128
+  case 5: // and in odd lines of 128 bytes neighbouring groups of 8 bytes are exchanged
     return swizzle(swizzle(address, 2, 5, 2), 1, 3, 4);
   case 6:
     return swizzle(address, 1, 6, 1);
@@ -40,7 +40,7 @@ inline uint32_t shared_address(int cuda_swizzle, uint32_t address) {
 }
 
 struct Place {
-  std::optional<uint64_t> global; // none: the element lies beyond the tensor
+  std::optional<uint64_t> global; // nullopt: the element is outside of the tensor
   uint32_t dense = 0;             // bytes from the start of the box, without a swizzle
 };
 
@@ -74,8 +74,8 @@ inline void tiled(const ir::TensorMap& map, const std::vector<int64_t>& start,
   }
 }
 
-// The pixels of im2col, as a convolution's loops go over them: images, then H, then W, each from corner to corner by
-// the traversal stride; the copy begins at one place of these loops. (3D: no H.) `offsets` in the order W, H, D.
+// The pixels of im2col, in the order of a convolution's loops: images, then H, then W, each from corner to corner by
+// the traversal stride; the copy starts at one point of these loops. (3D: no H.) `offsets` in the order W, H, D.
 inline void column(const ir::TensorMap& map, const std::vector<int64_t>& start, const std::vector<int64_t>& offsets,
                    const std::function<void(const Place&)>& visit) {
   const unsigned spatial = map.rank - 2;
@@ -104,7 +104,7 @@ inline void column(const ir::TensorMap& map, const std::vector<int64_t>& start, 
     }
     ++pixel;
   };
-  // `begun`: the loops outside have left where the copy starts.
+  // `begun`: the outer loops have passed the start of the copy.
   std::function<void(unsigned, bool, int64_t)> loop = [&](unsigned dimension, bool begun, int64_t image) {
     const Range& range = ranges[dimension];
     const int64_t first = begun ? range.first : start[dimension + 1];
@@ -121,13 +121,13 @@ inline void column(const ir::TensorMap& map, const std::vector<int64_t>& start, 
     loop(spatial - 1, image != start[map.rank - 1], image);
 }
 
-// A tile in shared memory at `start`, as it was and as a load leaves it. `value`: bytes of an element in global memory.
+// A tile in shared memory at `start`, before and after a load. `value`: bytes of an element in global memory.
 template <class Walk>
 void load(const ir::TensorMap& map, int cuda_swizzle, uint32_t start, const std::byte* tensor,
           std::vector<std::byte>& shared, Walk&& walk) {
   const uint32_t size = element_bytes(map);
   walk([&](const Place& place) {
-    for (uint32_t i = 0; i < size; ++i) { // an element is not torn, but bytes are what there is to say
+    for (uint32_t i = 0; i < size; ++i) { // an element is not split, but the comparison is by bytes
       const uint32_t at = shared_address(cuda_swizzle, start + place.dense + i);
       const bool odd = (place.dense + i) % 2 != 0;
       const std::byte outside =

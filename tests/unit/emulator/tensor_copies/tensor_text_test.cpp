@@ -1,5 +1,5 @@
-// The statements that these tests run, and all others of tensor copies that the emulator takes, are legal: ptxas
-// assembles them, and the emulator does not refuse them.
+// The statements of these tests, and all others of tensor copies that the emulator supports, are legal: ptxas assembles
+// them, and the emulator accepts them.
 #include "support/ptxas.h"
 #include "tests/unit/emulator/tensor_copies/tensor_run.h"
 

@@ -1,4 +1,4 @@
-// --check of tensor memory: a kernel that waits as it must has no findings; each fault that is planted has one.
+// --check of tensor memory: a kernel with correct waits has no findings; each planted fault has one.
 #include "tests/unit/emulator/tensor_memory/product_statement.h"
 #include "tests/unit/emulator/tensor_memory/tensor_kernel.h"
 

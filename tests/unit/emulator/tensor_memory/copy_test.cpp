@@ -1,5 +1,5 @@
-// tcgen05.cp: which bytes of shared memory come to which lanes of tensor memory, as CUTLASS's Copy_Traits of
-// SM100_UTCCP_* state it (cute/atom/copy_traits_sm100.hpp), and the commit behind it.
+// tcgen05.cp: the mapping of bytes of shared memory to lanes of tensor memory, as in CUTLASS's Copy_Traits of
+// SM100_UTCCP_* (cute/atom/copy_traits_sm100.hpp), and the commit after it.
 #include "tests/unit/emulator/tensor_memory/product_statement.h"
 #include "tests/unit/emulator/tensor_memory/tensor_kernel.h"
 
@@ -24,7 +24,7 @@ const Copy copies[] = {
     {"64x128b.warpx2::01_23", 64, 1, {{{32, 1}, {2, 64}}, {{32, 1}, {2, 64}}}, {0, 32}},
 };
 
-// 16 bytes as they come to tensor memory: elements of 4 or 6 bits to a byte each.
+// 16 bytes in the format of tensor memory: elements of 4 or 6 bits take a byte each.
 void expand(unsigned bits, const uint8_t* from, uint8_t* to) {
   for (unsigned i = 0; i < 16; ++i) {
     unsigned code = bits == 8 ? from[i] : 0;

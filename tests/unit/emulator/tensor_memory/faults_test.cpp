@@ -1,4 +1,4 @@
-// What a kernel does wrong with tensor memory ends in a fault that says so, whatever addresses and descriptors say.
+// Errors of a kernel with tensor memory end in a fault with a message, for all addresses and descriptors.
 #include "tests/unit/emulator/tensor_memory/tensor_kernel.h"
 
 #include <random>
@@ -77,7 +77,7 @@ TEST_CASE("allocations") {
       ".cta_group::2 in a block that has executed tcgen05 instructions with .cta_group::1");
   CHECK(alone(one_warp + "  tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [place], 32;\nEND:\n") ==
         ".cta_group::2 in a block that has no other one in its cluster to make a pair with");
-  // Both warps want all columns, and nobody gives them back.
+  // Both warps request all columns, and neither releases them.
   CHECK(alone(alloc + "512;\n").find("nothing that they wait for will come") != std::string::npos);
   // Use after dealloc.
   CHECK(alone(one_warp + alloc +

@@ -1,4 +1,4 @@
-// Where operands and sums of tcgen05.mma lie, in the words of CuTe: operands in shared memory as in CUTLASS's
+// Layouts of operands and sums of tcgen05.mma in CuTe's terms: operands in shared memory as in CUTLASS's
 // cute/arch/mma_sm100_desc.hpp, sums in tensor memory as in cute/atom/mma_traits_sm100_frag.hpp.
 #pragma once
 
@@ -67,7 +67,7 @@ inline uint64_t descriptor(uint32_t start, uint32_t leading, uint32_t stride, Sw
          mode << 61;
 }
 
-// Lane + 128 * column of an element of D, of one block.
+// Lane + 128 * column of an element of D, for one block.
 struct SumLayout {
   Mode row, column;
   std::pair<uint32_t, uint32_t> place(uint32_t m, uint32_t n) const {
@@ -76,7 +76,7 @@ struct SumLayout {
   }
 };
 
-// By rows of a block, as tmem_frg and tmem_frg_ws have them.
+// By rows of a block, as in tmem_frg and tmem_frg_ws.
 inline SumLayout sum_layout(unsigned rows, unsigned n, bool halves_apart) {
   if (rows == 128) return {{{{128, 1}}}, {{{any, 128}}}};
   if (rows == 32) return {{{{32, 1}}}, {{{n / 4, 128}, {4, 32}}}};

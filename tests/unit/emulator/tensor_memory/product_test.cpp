@@ -1,7 +1,7 @@
-// tcgen05.mma against a statement of its own: operands in shared memory as CuTe writes their layouts (CUTLASS's
-// cute/arch/mma_sm100_desc.hpp), rows of D in tensor memory as it writes fragments
-// (cute/atom/mma_traits_sm100_frag.hpp: shapes and strides over lane + 128 * column), and products of whole numbers,
-// which no order of summation changes.
+// tcgen05.mma against an independent description: operands in shared memory with CuTe's layouts (CUTLASS's
+// cute/arch/mma_sm100_desc.hpp), rows of D in tensor memory with its fragments (cute/atom/mma_traits_sm100_frag.hpp:
+// shapes and strides over lane + 128 * column), and products of whole numbers, which do not depend on the order of
+// summation.
 #include "tests/unit/emulator/tensor_memory/product_statement.h"
 #include "tests/unit/emulator/tensor_memory/tensor_kernel.h"
 
@@ -29,7 +29,7 @@ struct Element {
 constexpr Element elements[] = {
     {"f16", "f16", 0, 2, 16, {0x0000, 0x3c00, 0xc000, 0x4200}, {0, 1, -2, 3}},
     {"bf16", "f16", 1, 2, 16, {0x0000, 0x3f80, 0xc000, 0x4040}, {0, 1, -2, 3}},
-    {"tf32", "tf32", 2, 4, 8, {0x00001000, 0x3f800fff, 0xc0000000, 0x40401234}, {0, 1, -2, 3}}, // 13 bits do not count
+    {"tf32", "tf32", 2, 4, 8, {0x00001000, 0x3f800fff, 0xc0000000, 0x40401234}, {0, 1, -2, 3}}, // 13 bits are ignored
     {"e4m3", "f8f6f4", 0, 1, 32, {0x00, 0x38, 0xc0, 0x44}, {0, 1, -2, 3}},
     {"e5m2", "f8f6f4", 1, 1, 32, {0x00, 0x3c, 0xc0, 0x42}, {0, 1, -2, 3}},
     {"u8", "i8", 0, 1, 32, {0x00, 0x01, 0xfe, 0x83}, {0, 1, 254, 131}},
@@ -97,7 +97,7 @@ double sum_at(const Product& product, const std::vector<uint32_t>& cells, uint32
 
 using Numbers = std::function<int(unsigned line, unsigned i)>;
 
-// D of a block, rows `first` and on, is the product; all other cells are as they were.
+// D of a block, from row `first` on, is the product; all other cells are unchanged.
 void check_block(const Product& product, unsigned first, const std::vector<uint32_t>& before,
                  const std::vector<uint32_t>& after, uint32_t columns, const Numbers& a, const Numbers& b) {
   const unsigned rows = product.m / product.group;
@@ -217,7 +217,7 @@ TEST_CASE("weight-stationary products of 32, 64 and 128 rows") {
       }
 }
 
-// A product of two blocks, which the first one issues: each has half of the rows of A and half of the columns of B.
+// A product of two blocks, issued by the first one: each has half of the rows of A and half of the columns of B.
 void check_pair(const Product& product, Swizzle swizzles, unsigned seed, bool late) {
   CAPTURE(product.a->name);
   CAPTURE(product.m);
@@ -277,7 +277,7 @@ TEST_CASE("products of a pair of blocks, of 256 and 128 rows") {
       }
 }
 
-// --- A in tensor memory, the scale of D, lanes that keep what they have ---
+// --- A in tensor memory, the scale of D, lanes that keep their values ---
 
 TEST_CASE("A in tensor memory: as many elements in a column as there is room for") {
   unsigned seed = 700;

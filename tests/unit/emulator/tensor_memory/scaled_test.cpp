@@ -1,5 +1,5 @@
-// Block-scaled products, and elements of 4 and 6 bits: where the manual and CuTe (tmem_sf_frg of
-// cute/atom/mma_traits_sm100_frag.hpp) put scales, and numbers whose sums are exact.
+// Block-scaled products, and elements of 4 and 6 bits: the locations of scales in the manual and in CuTe (tmem_sf_frg
+// of cute/atom/mma_traits_sm100_frag.hpp), and numbers with exact sums.
 #include "tests/unit/emulator/tensor_memory/product_statement.h"
 #include "tests/unit/emulator/tensor_memory/tensor_kernel.h"
 
@@ -90,7 +90,7 @@ std::pair<uint32_t, uint32_t> scale_place(const Scaled& product, bool of_b, uint
   return {line / half * 64 + line % half % 32, line % half / 32};
 }
 
-// Both matrices with elements that are the four numbers, and padding.
+// Both matrices with elements from the four numbers, and padding.
 void fill_images(const Scaled& product, std::mt19937& random, std::vector<uint8_t>& images) {
   images.resize(product.group * bytes_of_image);
   for (uint8_t& byte : images)

@@ -1,5 +1,5 @@
-// A kernel around a few tcgen05 instructions: 128 threads put an image into shared memory and another one into tensor
-// memory, run the instructions under test, and write out all of tensor memory.
+// A kernel around a few tcgen05 instructions: 128 threads copy an image to shared memory and another one to tensor
+// memory, run the instructions under test, and store all of tensor memory.
 #pragma once
 
 #include "tests/unit/emulator/run_ptx.h"
@@ -31,16 +31,16 @@ struct TensorKernel {
   // Executed by thread 0, between a fence and the commit: %tm is the first column of tensor memory, %x0 to %x7 are
   // parameters of 64 bits, and %w0 to %w7 their low halves; %yes and %no are predicates.
   std::string operations;
-  std::string before, behind;  // by all threads, before the operations and when they are done
+  std::string before, behind;  // by all threads, before the operations and after their end
   uint32_t columns = 64;       // a multiple of 32 below 512
   unsigned blocks = 1;         // of one cluster
-  std::vector<uint8_t> shared; // of all blocks, one behind the other
+  std::vector<uint8_t> shared; // of all blocks, in sequence
   std::vector<uint64_t> parameters;
   std::string wait = "WAIT:\n  mbarrier.try_wait.parity.shared::cta.b64 %done, [bar], 0;\n  @!%done bra WAIT;\n"
                      "  tcgen05.fence::after_thread_sync;\n";
   std::string commit;     // empty: to the block's mbarrier
   std::string deallocate; // empty: by warp 0
-  std::string begin;      // what comes first
+  std::string begin;      // executed first
 };
 
 inline std::string kernel_text(const TensorKernel& kernel) {
@@ -108,7 +108,7 @@ inline std::string kernel_text(const TensorKernel& kernel) {
   return text + "  ret;\n}\n";
 }
 
-// `cells`: of all blocks, one behind the other.
+// `cells`: of all blocks, in sequence.
 inline PtxRun run_tensor_kernel(const TensorKernel& kernel, const std::vector<uint32_t>& cells,
                                 LaunchRequest request = {}) {
   request.kernel = "k";

@@ -1,5 +1,5 @@
-// tcgen05.ld and tcgen05.st: which cell of tensor memory each register of each lane is, as CUTLASS states it
-// (cute/atom/copy_traits_sm100.hpp: shapes and strides over the bits of the lanes, one lane behind the other).
+// tcgen05.ld and tcgen05.st: the cell of tensor memory for each register of each lane, as in CUTLASS
+// (cute/atom/copy_traits_sm100.hpp: shapes and strides over the bits of the lanes, one lane after the other).
 #include "tests/unit/emulator/tensor_memory/tensor_kernel.h"
 
 #include <array>
@@ -39,7 +39,7 @@ const Shape shapes[] = {
 struct Cell {
   uint32_t lane, column;
 };
-// `half`: of a register, for packed ones: each 16 bits are in a column of their own.
+// `half`: of a register, for packed ones: each 16 bits are in a separate column.
 Cell cell_of(const Shape& shape, uint32_t thread, uint32_t index, bool packed, uint32_t half) {
   const uint32_t bit = offset(shape.threads, thread) + offset(shape.values, index % shape.registers * 32) + half * 16;
   const uint32_t in_lane = bit % shape.lane_bits + index / shape.registers * shape.lane_bits;
@@ -60,7 +60,7 @@ std::string address(uint32_t lane, uint32_t column) {
   return "  add.u32 %v, %mine, " + std::to_string(lane << 16 | column) + ";\n";
 }
 
-// Registers of a thread lie in its lane from first_register_column on, before or behind the transfer.
+// Registers of a thread are in its lane from first_register_column on, before or after the transfer.
 std::string transfer(const std::string& name, bool loads, uint32_t count, uint32_t lane, const std::string& between) {
   const std::string list = registers("%z", count);
   const std::string whole = "32x32b.x" + std::to_string(count) + ".b32 ";
@@ -165,7 +165,7 @@ TEST_CASE("16x32bx2: the second half of the lanes has columns further on") {
     }
 }
 
-// ld.red: the smallest or largest of a thread's registers, as min and max say of floats and whole numbers.
+// ld.red: the smallest or largest of a thread's registers, by min and max of floats and integers.
 TEST_CASE("loads that reduce") {
   struct Case {
     const char* operation;

@@ -1,5 +1,5 @@
-// DAC in the timing model (dac-isca17 §4): what runs ahead hides latency and no more than that. The law of the queues
-// is stated on their own, by arithmetic; then kernels whose two streams are written by hand are timed.
+// DAC in the timing model (dac-isca17 §4): running ahead hides latency and no more than that. The law of the queues is
+// tested alone, by arithmetic; then kernels with two hand-written streams are timed.
 #include "evaluate/score/affine_technique.h"
 #include "tests/unit/emulator/timing/timed_kernel.h"
 
@@ -13,7 +13,7 @@ using namespace ptxrewrite::timing;
 
 namespace {
 
-// Clocks that a warp waits in all, which takes a datum in each of `trips` trips of `trip` clocks.
+// Total clocks that a warp waits if it takes a datum in each of `trips` trips of `trip` clocks.
 double waits(double entries, double latency, double trip, int trips) {
   RunAhead ahead;
   ahead.uses = {{.address = 0, .is_datum = true}};
@@ -87,10 +87,10 @@ KernelTime as_streams(const TimedKernel& timed, const ir::Machine& machine, uint
 TEST_CASE("a lead that covers the latency exposes none; no lead exposes all") {
   constexpr double latency = 600, trip = 50;
   constexpr int trips = 1000;
-  // 12 trips ahead: the first datum alone is waited for.
+  // 12 trips ahead: only the first datum is waited for.
   CHECK(waits(12, latency, trip, trips) == doctest::Approx(latency));
   CHECK(waits(200, latency, trip, trips) == doctest::Approx(latency));
-  // A warp that comes back at once has no lead.
+  // A warp that returns at once has no lead.
   CHECK(waits(1, latency, 0, trips) == doctest::Approx(latency * trips));
   // In between: n requests in each latency.
   for (double entries : {1, 2, 5, 11}) {
@@ -128,7 +128,7 @@ TEST_CASE("barriers hold expansion, and the affine warp waits for what it is giv
   CHECK(queues.datum(ahead.uses[0], 100) == 600);
   queues.take(600);
   CHECK(queues.predicate(1) == 15);
-  queues.give(2, 700); // it was ready for it at 22
+  queues.give(2, 700); // it was ready at clock 22
   CHECK(queues.predicate(1) == 25 + 700 - 22);
   CHECK(queues.datum(ahead.uses[0], 100) == 30 + 700 - 22 + 100);
 }
@@ -144,7 +144,7 @@ TEST_CASE("two streams of a lone warp wait for memory once, the original in each
   };
   CHECK(memory(before) > rows * 0.8 * machine.latency.dram.value);
   CHECK(memory(now) < 2 * machine.latency.dram.value);
-  // What is there all the same takes a hit in L1 each time (and a share of the clocks that are issued meanwhile).
+  // Available data still cost a hit in L1 each time (and a share of the clocks issued meanwhile).
   CHECK(now.stack[index(Cause::wait_l1)] <= 1.2 * rows * machine.latency.l1.value);
   CHECK(now.stack[index(Cause::wait_l1)] > rows * 0.8 * machine.latency.l1.value);
   CHECK(now.clocks < before.clocks);
@@ -154,7 +154,7 @@ TEST_CASE("two streams of a lone warp wait for memory once, the original in each
 TEST_CASE("a warp that others slow down does not wait for an affine warp that keeps their pace") {
   const ir::Machine& machine = *ir::find_machine("gtx480");
   const TimedKernel timed = run(streams(20), "k__dac", 1, machine);
-  // Clocks that the walk of a warp waits, for an affine warp that takes `period` by trip.
+  // Clocks that a warp's walk waits if the affine warp takes `period` clocks per trip.
   double issue = 0; // clocks by trip
   auto stalls = [&](double period, double warps) {
     double clocks = 0;
@@ -174,7 +174,7 @@ TEST_CASE("a warp that others slow down does not wait for an affine warp that ke
     });
     return clocks;
   };
-  // For the affine warp alone, and for memory as often as it has to.
+  // Waits for the affine warp alone, and for memory as often as necessary.
   auto waited = [&](double period, double warps) { return stalls(period, warps) - stalls(0, warps); };
   (void)stalls(0, 1);
   const double lone_trip = issue + stalls(0, 1) / rows, warps = 40;
@@ -206,7 +206,7 @@ TEST_CASE("two streams do not beat bandwidth, nor do short queues beat long ones
           CHECK(time.clocks >= longer * (1 - 1e-9));
           longer = time.clocks;
           CHECK(time.demand.dram_bytes() / time.seconds / 1e9 <= machine.memory.achieved_dram_gb_per_second.value);
-          // Whatever the queues are, the body's instructions and the affine warp's are issued.
+          // For all queue sizes, the instructions of the body and of the affine warp are issued.
           CHECK(time.clocks >= time.demand.issue_slots / machine.issue_rate.value / machine.schedulers / machine.sms);
         }
       }

@@ -1,5 +1,5 @@
-// The cache against a plain list of lines in order of use, the footprint against counting all SMs, and traffic worked
-// out by hand.
+// The cache against a plain list of lines in order of use, the footprint against counting all SMs, and traffic computed
+// by hand.
 #include "emulator/timing/cache.h"
 #include "emulator/timing/memory_port.h"
 #include "emulator/timing/traffic.h"
@@ -41,7 +41,7 @@ struct LeastRecentlyUsed {
     return lines.front();
   }
 
-  // Of too many dirty lines the one that was used least recently becomes clean.
+  // If there are too many dirty lines, the least recently used one becomes clean.
   void clean() {
     const auto dirty =
         static_cast<size_t>(std::ranges::count_if(lines, [](const Line& one) { return one.dirty != 0; }));
@@ -112,7 +112,7 @@ TEST_CASE("no cache, no hit; a cache of many sets holds what fits it") {
     unsigned hits = 0;
     for (uint64_t line = 0; line < 4096; ++line)
       hits += cache.read(line, 0xf) == 0xf;
-    // Half of what it holds: hashing fills some sets, but hardly any beyond 16 lines.
+    // Half of its capacity: hashing fills some sets, but hardly any beyond 16 lines.
     CHECK(hits >= (round ? 4050u : 0u));
     CHECK(hits <= (round ? 4096u : 0u));
   }
@@ -141,7 +141,7 @@ TEST_CASE("a cache that is used again is an empty one, of whatever size") {
 }
 
 TEST_CASE("how many lines all SMs touch, from some") {
-  // All their own: proportional. All the same: no more.
+  // All private: proportional. All shared: no more.
   CHECK(extrapolate_lines(100, 400, 4, 80) == doctest::Approx(8000));
   CHECK(extrapolate_lines(100, 100, 4, 80) == doctest::Approx(100));
   // 60 shared, 40 each.
@@ -168,14 +168,14 @@ TEST_CASE("loads go to L1, L2 and DRAM as the caches hold them") {
   traffic = simulate(lines_in_turn(0, 16384, AccessKind::load, 2), memory);
   CHECK(traffic.sectors[0].first_touches == 16384 * 4);
   CHECK(traffic.sectors[0].dram >= 16384 * 4 * 9 / 10);
-  // Stores fetch nothing; what L2 cannot hold is written back, and of what it holds, half is dirty at most.
+  // Stores do not fetch; lines that L2 cannot hold are written back, and at most half of its lines are dirty.
   traffic = simulate(lines_in_turn(0, 16384, AccessKind::store, 1), memory);
   CHECK(traffic.sectors[0].writes == 16384 * 4);
   CHECK(traffic.dirty_written_back == (16384 - 4096 / 2) * 4);
   CHECK(traffic.levels[0].loads == 0);
 }
 
-// Two SMs of four, a block each: both load lines [first, past), but not the same sectors of them.
+// Two SMs of four, with a block each: both load lines [first, past), with different sectors.
 Recording half_of_sms(uint64_t first, uint64_t past, uint8_t sectors_of_first, uint8_t sectors_of_second) {
   Recording recording;
   recording.blocks = recording.all_sms = 4;
@@ -199,12 +199,12 @@ Recording half_of_sms(uint64_t first, uint64_t past, uint8_t sectors_of_first, u
 
 TEST_CASE("SMs that share lines but no sectors bring each their own") {
   const MemorySystem memory{.l1_bytes = 0, .l2_bytes = uint64_t(1) << 22, .resident_blocks = 1, .bypasses_l1 = {}};
-  // The same sectors: the two SMs that are not looked at find them there, too; of what these two touch first, half is
-  // the first touch of all.
+  // The same sectors: the two SMs that are not looked at find them in L2, too; half of the recorded first touches are
+  // the first touches of all SMs.
   const Traffic same = simulate(half_of_sms(0, 1000, 0x3, 0x3), memory);
   CHECK(same.sectors[0].first_touches == 2000);
   CHECK(same.sectors[0].cold == doctest::Approx(1000));
-  // Other sectors: all are.
+  // Other sectors: all of them are.
   const Traffic own = simulate(half_of_sms(0, 1000, 0x3, 0xc), memory);
   CHECK(own.sectors[0].first_touches == 4000);
   CHECK(own.sectors[0].cold == doctest::Approx(4000));
@@ -252,7 +252,7 @@ TEST_CASE("a launch finds in L2 what the one before left there, and nothing in L
   CacheState state;
   simulate(others, memory, &state);
   CHECK(simulate(load, memory, &state).levels[0].slowest_dram == 32);
-  // What the launch before has written goes to DRAM when this one needs the room.
+  // Data written by the previous launch go to DRAM when this one needs the room.
   state = {};
   simulate(store, memory, &state);
   CHECK(simulate(others, memory, &state).dirty_written_back == 32 * 4);

@@ -1,5 +1,5 @@
-// Laws of the comparators in the model: what finds nothing to do is the baseline, what is done elsewhere is not slower,
-// what is fetched in vain is not faster, and the energy of register files follows Table 4 of composite-hpca13.
+// Laws of the comparators in the model: without opportunities the result is the baseline, offloading is not slower,
+// useless prefetches are not faster, and the energy of register files follows Table 4 of composite-hpca13.
 #include "emulator/timing/energy.h"
 #include "evaluate/score/comparator_techniques.h"
 #include "tests/unit/emulator/timing/timed_kernel.h"
@@ -12,7 +12,7 @@ using namespace ptxrewrite::timing;
 
 namespace {
 
-// Of simple instructions alone.
+// Only simple instructions.
 TimedKernel loop(const ir::Machine& machine, uint32_t blocks) {
   return timed_loop(machine, blocks, "and.b32 %r10, %r9, %r4;");
 }
@@ -70,7 +70,7 @@ TEST_CASE("comparators that find nothing are the baseline") {
 }
 
 TEST_CASE("affine units double the issue of what is affine where a warp takes two clocks, and nothing elsewhere") {
-  // Two schedulers that need two clocks by instruction: all affine, and issue is what bounds.
+  // Two schedulers with two clocks per instruction: if all are affine, issue is the bound.
   const ir::Machine& fermi = machine_named("gtx480");
   const TimedKernel timed = loop(fermi, 600);
   auto half = [](const ModelInput& input) { return affine_unit_technique(input, everywhere(input, 0.5)); };
@@ -99,7 +99,7 @@ TEST_CASE("a prefetcher hides what its lead is worth, and pays for what nobody w
     CHECK(time.clocks <= before * (1 + rounding));
     CHECK(sum_of(time.stack) == doctest::Approx(time.clocks).epsilon(rounding));
     before = time.clocks;
-    // Nothing is there before the first trip, and hits in L1 take their time.
+    // No data are prefetched before the first trip, and hits in L1 take time.
     CHECK(memory_waits(time) > 0);
   }
   CHECK(before < without.clocks);
@@ -126,7 +126,7 @@ TEST_CASE("what goes beside others takes no slot of theirs; the scalar pipeline 
                    all = timed.with(machine, scalar(1));
   CHECK(half.clocks < none.clocks);
   CHECK(timed.with(machine, paired).clocks < none.clocks);
-  // All on the scalar pipeline is as slow as all on the lanes, as far as units go.
+  // With all instructions on the scalar pipeline its demand equals that of the lanes.
   CHECK(all.demand.unit[index(Cause::unit_scalar)] == doctest::Approx(none.demand.unit[index(Cause::unit_integer)]));
   CHECK(all.demand.unit[index(Cause::unit_integer)] == doctest::Approx(0));
   for (const KernelTime& time : {half, all})
@@ -154,7 +154,7 @@ TEST_CASE("an ideal machine executes what is left of its instructions, and that 
   CHECK(before.demand.instructions - now.demand.instructions == doctest::Approx(0.75 * integer));
   CHECK(now.clocks <= before.clocks * (1 + rounding));
   CHECK(now.demand.dram_bytes() == doctest::Approx(before.demand.dram_bytes())); // loads are not skipped
-  // Who skips waits for the one who does not: twenty trips of four dependent instructions.
+  // A warp that skips waits for the leader: twenty trips of four dependent instructions.
   CHECK(lone.with(machine, ideal).clocks >= 20 * 4 * (machine.latency.integer.value - 1));
 }
 

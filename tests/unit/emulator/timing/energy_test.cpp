@@ -74,7 +74,7 @@ TEST_CASE("a set's energy is its coefficients times the events; sets do not mix"
     CHECK(sum.registers == 0);
     CHECK(sum.all() == doctest::Approx(sum.front_end + sum.memory + 0.5 * set.static_watt));
   }
-  // As their sources have them.
+  // The values of their sources.
   auto pj = [](std::string_view name, EnergyEvent event) {
     const auto set = std::ranges::find(energy_sets(), name, &EnergySet::name);
     REQUIRE(set != energy_sets().end());

@@ -109,12 +109,12 @@ TEST_CASE("estimators of a kernel whose counts are known") {
   const Estimates estimates = estimates_of(input, demand);
   const double launch = on.launch.constant.value;
 
-  // Every warp issues the same instructions, at four by clock and SM.
+  // Every warp issues the same instructions, at four per clock and SM.
   const double of_warp = demand.instructions / (blocks * 8.0);
   CHECK(of_warp == std::floor(of_warp));
   CHECK(estimates.instructions == doctest::Approx(launch + of_warp * blocks * 8 / 132 / 4));
 
-  // 4 bytes read, 4 written by thread, at 3890 GB/s and 1980 MHz; L2 and everything else can do more.
+  // 4 bytes read, 4 written per thread, at 3890 GB/s and 1980 MHz; L2 and all other resources can do more.
   const double bytes = demand.dram_bytes();
   CHECK(bytes <= blocks * 256 * 8.0 * 1.01);
   const double by_l2 = blocks * 256 * 8.0 / (37 * 132), by_dram = bytes / (3890e3 / 1980);
@@ -126,7 +126,7 @@ TEST_CASE("estimators of a kernel whose counts are known") {
   CHECK(in.repetitions == 4);
   CHECK(in.coalesced == doctest::Approx(2));
   CHECK(in.uncoalesced == 0);
-  CHECK(in.latency == doctest::Approx(562));                        // nothing is loaded twice
+  CHECK(in.latency == doctest::Approx(562));                        // no data are loaded twice
   CHECK(in.coalesced_departure == doctest::Approx(128 / 37.0 * 4)); // a line on a quarter of the link
   CHECK(in.instructions == of_warp);
   CHECK(estimates.mwp_cwp == doctest::Approx(launch + mwp_cwp(in).clocks));

@@ -1,4 +1,4 @@
-// The formulas of interval analysis at places where their value is known without them.
+// The formulas of interval analysis for inputs with known results.
 #include "emulator/timing/interval.h"
 
 #include <doctest/doctest.h>
@@ -50,7 +50,7 @@ TEST_CASE("other warps hide stalls") {
 }
 
 TEST_CASE("bandwidth follows Little's law when little is in flight, and saturates") {
-  // Bandwidth saturates smoothly (power 3) when waits and demand are summed up so.
+  // Bandwidth saturates smoothly (power 3) if waits and demand are summed up in this way.
   constexpr double bytes = 1e6, latency = 500, peak = 2000;
   for (double in_flight : {1e3, 1e5, 1e6, 1e7, 1e9}) {
     const double achieved = std::pow(std::pow(in_flight / latency, -3) + std::pow(peak, -3), -1.0 / 3);

@@ -1,5 +1,5 @@
-// Lines, sectors and port clocks of one access: against brute force over bytes, the law as it is stated for Hopper, and
-// strides whose bank conflicts are known.
+// Lines, sectors and port clocks of one access: against brute force over bytes, against the published law for Hopper,
+// and for strides with known bank conflicts.
 #include "emulator/timing/memory_port.h"
 
 #include <doctest/doctest.h>
@@ -44,7 +44,7 @@ std::map<uint64_t, uint8_t> lines_by_bytes(const std::array<uint64_t, 32>& addre
   return lines;
 }
 
-// The definition: different words by bank, a part of the warp at a time.
+// The definition: different words per bank, for one part of the warp at a time.
 uint32_t degree_by_sets(const std::array<uint64_t, 32>& addresses, uint32_t mask, uint64_t bytes) {
   const unsigned together = bytes > 8 ? 8 : bytes > 4 ? 16 : 32;
   uint32_t sum = 0;
@@ -90,7 +90,7 @@ TEST_CASE("strides: bank conflicts as the programming guide has them, and the la
   CHECK(clocks(hopper, strided(0, 128), 4) == 32);
   // 33 words: no conflict, 32 lines in 8 blocks of 512 bytes: min(8, 32 / 4 + 1).
   CHECK(clocks(hopper, strided(0, 132), 4) == 8);
-  // 32 lines far apart, no conflict: the lines alone: 32 / 4 + 1.
+  // 32 lines far apart, no conflict: only the lines count: 32 / 4 + 1.
   CHECK(clocks(hopper, strided(0, 4096 + 4), 4) == 9);
   // 8 and 16 bytes of neighbours: two halves, four quarters.
   CHECK(clocks(hopper, strided(0, 8), 8) == 2);

@@ -1,5 +1,5 @@
-// Laws that hold whatever the figures are: what is faster hardware is not slower, what is less work is not slower, a
-// chain costs its latency, a stream its bandwidth, stacks add up, and nothing depends on the host.
+// Laws that hold for all figures: faster hardware is not slower, less work is not slower, a chain costs its latency, a
+// stream its bandwidth, stacks add up, and results do not depend on the host.
 #include "tests/unit/emulator/timing/timed_kernel.h"
 
 #include <fmt/format.h>
@@ -52,7 +52,7 @@ std::string chain(const std::string& instruction, unsigned length) {
 }
 
 double clocks_of_chain(const std::string& instruction, unsigned length, const ir::Machine& on) {
-  // Memory that holds its own address.
+  // Memory in which each word holds its own address.
   std::vector<uint64_t> memory(64, global_base);
   const TimedKernel timed =
       time_kernel(chain(instruction, length), {.kernel = "k", .block = {1}}, {buffer_of(memory)}, on);
@@ -98,7 +98,7 @@ TEST_CASE("a saturating stream reaches the bandwidth that was measured") {
 
 TEST_CASE("issue alone costs its issue time") {
   const ir::Machine& on = machine_named("h200");
-  // 132 SMs x 2048 threads: full, nothing but independent multiply-adds behind one load.
+  // 132 SMs x 2048 threads: full SMs, only independent multiply-adds after one load.
   const TimedKernel few = time_stream(16, 100, 132 * 8, on), many = time_stream(16, 400, 132 * 8, on);
   const double instructions = many.on(on).demand.instructions - few.on(on).demand.instructions;
   CHECK(instructions == doctest::Approx(132.0 * 64 * 600).epsilon(0.01));

@@ -1,5 +1,5 @@
-// What would be cheating: a technique's entry in the model leaves a cost out that its paper's machine has. Each test
-// fails if that is done; the costs are the papers', stated here by arithmetic.
+// Guards against cheating: a technique's entry in the model that omits a cost which its paper's machine has. Each test
+// fails in that case; the costs are the papers', computed here by arithmetic.
 #include "tests/unit/emulator/timing/timed_kernel.h"
 
 #include <fmt/format.h>
@@ -57,7 +57,7 @@ KernelTime time_linear(const LinearParts& parts, uint32_t blocks, uint32_t threa
       .on(titanv());
 }
 
-// Loads one after the other, each at the address that the one before has read, or so far from a linear register.
+// Loads in sequence, each at the address read by the previous one, or at an offset from a linear register.
 std::string chase(bool is_linear, unsigned loads) {
   std::string text = R"(//@ ptxrewrite hardware 1
 .version 8.0
@@ -114,7 +114,7 @@ TEST_CASE("R2D2: linear parts are not free, once on every SM whatever the grid")
       CAPTURE(blocks);
       const double more = time_linear(parts, blocks).clocks - time_linear({}, blocks).clocks;
       CHECK(more >= length * (latency - 1));
-      CHECK(more <= 2.5 * length * latency); // not once a wave, let alone a block
+      CHECK(more <= 2.5 * length * latency); // not once per wave, let alone per block
     }
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("R2D2: thread parts are computed by all warps of a block, not by one f
 TEST_CASE("R2D2: the body overlaps linear parts up to its first linear register and no further") {
   constexpr unsigned length = 400, before = 100;
   const double rate = titanv().issue_rate.value;
-  // A lone block computes the parts itself: nothing overlaps. On a full SM the seven others issue meanwhile.
+  // A lone block computes the parts itself: nothing overlaps. On a full SM the seven other blocks issue meanwhile.
   for (uint32_t blocks : {80u, 80u * 8}) {
     CAPTURE(blocks);
     auto start = [&](unsigned instructions) {
@@ -182,7 +182,7 @@ TEST_CASE("DARSIE: the leader executes what its followers skip, and they wait fo
   };
   const KernelTime followed = skipping(7.0 / 8, 0);
   CHECK(followed.demand.instructions == doctest::Approx(before.demand.instructions / 8));
-  // The dependent instructions take the leader as long as ever.
+  // The dependent instructions take the leader as long as before.
   CHECK(followed.clocks >= 2 * pairs * (machine.latency.integer.value - 1));
   CHECK(followed.clocks <= before.clocks);
   // All warps of a block meet at each synchronised branch.
@@ -197,7 +197,7 @@ TEST_CASE("composite: one issue slot, but both parts' latency and unit time") {
   const KernelTime two = apart.on(machine), one = together.on(machine);
   CHECK(two.demand.instructions - one.demand.instructions == doctest::Approx(pairs));
   CHECK(one.demand.unit[index(Cause::unit_integer)] == doctest::Approx(two.demand.unit[index(Cause::unit_integer)]));
-  // A lone warp waits as long for both.
+  // A lone warp waits equally long for both.
   CHECK(one.clocks == doctest::Approx(two.clocks).epsilon(0.03));
 }
 

@@ -1,5 +1,5 @@
-// What the recorder leaves out: the launch runs as without it, what is seen is spread over warps and blocks, and what
-// the model makes of it is near to what it makes of everything.
+// Sampling by the recorder: the launch runs as without it, observations are spread over warps and blocks, and the
+// model's result is close to that of a complete recording.
 #include "emulator/timing/access_memo.h"
 #include "tests/unit/emulator/timing/timed_kernel.h"
 
@@ -18,8 +18,8 @@ const ir::Machine& h200() {
   return machine_named("h200");
 }
 
-// Every thread sums up `trips` elements of a row of its own, then reads shared memory with barriers between, `trips`
-// times, too; then it stores.
+// Every thread sums up `trips` elements of its own row, then reads shared memory with barriers in between, also `trips`
+// times; then it stores the sum.
 std::string sums(bool with_barriers) {
   std::string body = R"(
   .shared .align 4 .b8 tile[1024];
@@ -76,10 +76,10 @@ TEST_CASE("instructions that are left out run as all others") {
     CHECK(some.run.buffers == plain.buffers);
     CHECK(some.run.result.counters.warp_instructions == plain.result.counters.warp_instructions);
     CHECK(some.run.result.counters.thread_instructions == plain.result.counters.thread_instructions);
-    // 6 instructions a trip, twice with barriers, by the warps of as many blocks as were looked at.
+    // 6 instructions per trip, twice with barriers, by the warps of the blocks that were looked at.
     CHECK(some.recording.share_seen() < 0.35);
     CHECK(some.recording.steps_all * 3 == plain.result.counters.warp_instructions * some.recording.blocks_looked_at);
-    // Nothing that is executed is never seen.
+    // Every executed instruction is seen at least once.
     for (const FunctionCounters& function : plain.result.counters.functions)
       for (size_t i = 0; i < function.instructions.size(); ++i)
         if (function.instructions[i].executions > 3 * 8 * 100) CHECK(some.recording.executions.at(i) > 0);
@@ -90,7 +90,7 @@ TEST_CASE("what is looked at of few and short blocks is all") {
   const Recorded all = record(true, 12, 20, false);
   CHECK(all.recording.is_complete());
   CHECK(all.recording.blocks_looked_at == 12);
-  // Long ones: two at least, and no more than have to be.
+  // Long blocks: two at least, and no more than necessary.
   CHECK(record(true, 12, 4000, false).recording.blocks_looked_at == 2);
   // Many: about one in sixteen.
   const Recorded many = record(false, 1024, 4, false);
@@ -99,7 +99,7 @@ TEST_CASE("what is looked at of few and short blocks is all") {
 }
 
 TEST_CASE("what is looked at is a part of what runs, however a launch is cut into blocks") {
-  // Threads in all and trips by turns: some 100,000 steps at least.
+  // Various numbers of threads and trips: some 100,000 steps at least.
   for (auto [blocks, trips] : {std::pair(4u, 2500u), {8u, 250u}, {13u, 250u}, {16u, 150u}, {32u, 60u}, {200u, 60u}}) {
     const Recorded some = record(true, blocks, trips, false);
     const auto all = static_cast<double>(some.run.result.counters.warp_instructions);
@@ -112,9 +112,9 @@ TEST_CASE("what is looked at is a part of what runs, however a launch is cut int
     CAPTURE(blocks);
     CHECK(all > 80000);
     CHECK(static_cast<double>(some.recording.steps_seen) <= 0.35 * all);
-    // Of six instructions of the first loop one accesses memory, of the second none.
+    // One of six instructions of the first loop accesses memory, none of the second.
     CHECK(static_cast<double>(accesses) <= 0.2 * static_cast<double>(some.recording.steps_seen));
-    // Rows of one length, at some 512-byte blocks' beginnings: each pattern is kept once or twice.
+    // Rows of one length, at the starts of some 512-byte blocks: each pattern is stored once or twice.
     CHECK(patterns <= 3 * 512);
   }
 }
@@ -126,7 +126,7 @@ TEST_CASE("SMs that are looked at lie in pairs all over the grid, in no column o
     CHECK(sms.size() >= 16);
     CHECK(sms.size() <= 20);
     CHECK(std::ranges::is_sorted(sms));
-    CHECK(sms.front() == 0); // the first block tells how many
+    CHECK(sms.front() == 0); // the first block determines the number of blocks
     std::vector<unsigned> in_column(width);
     for (uint32_t sm : sms)
       ++in_column[sm % width];
@@ -144,7 +144,7 @@ TEST_CASE("another version of a launch is looked at on the same SMs") {
                      .chosen_sms = first.recording.sms});
   LaunchRequest request{.kernel = "k", .grid = {12}, .block = {256}};
   request.observer = &recorder;
-  // Shorter, so that of it alone more blocks would be looked at.
+  // A shorter launch, for which more blocks would be looked at.
   const PtxRun run =
       run_ptx(sums(true), request, {buffer_of(std::vector<float>(12 * 256 * 4, 1)), zeros<float>(12 * 256), 4u});
   REQUIRE(run.ok());
@@ -153,7 +153,7 @@ TEST_CASE("another version of a launch is looked at on the same SMs") {
 }
 
 TEST_CASE("a warp that does more than the others of its block is looked at for longer") {
-  // One warp of eight goes through 20 phases of 300 additions, the others only through their barriers.
+  // One warp of eight executes 20 phases of 300 additions, the others only their barriers.
   std::string body = R"(
   .reg .b64 %rd<4>; .reg .b32 %r<9>; .reg .pred %p<4>;
   ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 32; mov.u32 %r2, 0; mov.u32 %r5, 1;
@@ -170,12 +170,12 @@ next:
   LaunchRequest request{.kernel = "k", .block = {256}};
   request.observer = &recorder;
   REQUIRE(run_ptx(kernel("k", ".param .u64 p", body), request, {zeros<uint32_t>(1)}).ok());
-  // 8000 steps of one warp are 1000 by warp: no more than a window of 2048.
+  // 8000 steps of one warp are 1000 per warp: no more than a window of 2048.
   CHECK(recorder.finish().is_complete());
 }
 
 TEST_CASE("what windows have too much of counts less") {
-  // A long warp: the first window is nothing but multiplications, what follows mostly additions that wait as long.
+  // A long warp: the first window has only multiplications, the rest mostly additions with equal waits.
   const ir::Machine& on = h200();
   std::string body = R"(
   .reg .b64 %rd<4>; .reg .b32 %r<9>; .reg .f64 %fd<4>; .reg .pred %p<4>;
@@ -222,7 +222,7 @@ TEST_CASE("an allocation that a launch has only been seen to touch in part is in
   }
   CHECK(cold_first > 0);
   CHECK(cold_second < 0.1 * cold_first);
-  // In a cache that is too small for it, it is not.
+  // In a cache that is too small, they are not.
   const MemorySystem small{.l1_bytes = 0, .l2_bytes = uint64_t(1) << 18, .resident_blocks = 1, .bypasses_l1 = {}};
   state = {};
   simulate(some.recording, small, &state);
@@ -237,7 +237,7 @@ TEST_CASE("what is remembered of an access is what the laws say of it") {
   for (const PortLaw& law : {PortLaw{}, PortLaw{.block_tags = true}, PortLaw{.banks = 16, .lanes_at_a_time = 16}}) {
     AccessMemo memo(law);
     for (int round = 0; round < 4000; ++round) {
-      // Few patterns, so that many come again, at other places.
+      // A few patterns, so that many are repeated at other addresses.
       std::array<uint64_t, 32> addresses;
       const uint64_t stride = 4 * (random() % 5), start = (random() % 64) * 4 + (uint64_t(random() % 3) << 20);
       for (unsigned lane = 0; lane < 32; ++lane)

@@ -1,4 +1,4 @@
-// RegLess, RFV and RFH in the timing model: which warps fit, against all orders of trying; laws of time and energy.
+// RegLess, RFV and RFH in the timing model: the number of fitting warps against all orders; laws of time and energy.
 #include "evaluate/score/regless_technique.h"
 
 #include "emulator/timing/energy.h"
@@ -18,7 +18,7 @@ const ir::Machine& gtx980() {
   return machine_named("gtx980");
 }
 
-// In the loop a region ends behind the load.
+// A region ends after the load in the loop.
 struct Sample {
   TimedKernel timed;
   ModelledLaunch launch;
@@ -50,7 +50,7 @@ struct Sample {
     return events[static_cast<size_t>(EnergyEvent::rf_read)] * register_read_pj +
            events[static_cast<size_t>(EnergyEvent::rf_write)] * register_write_pj;
   }
-  // Two regions: up to the load, and the rest; each with so many registers in every bank.
+  // Two regions: up to the load, and the rest; each with this many registers in every bank.
   StagingRun staging(uint32_t entries, uint8_t registers_by_bank) const {
     StagingRun run;
     run.entries = entries;
@@ -79,7 +79,7 @@ TEST_CASE("fitting warps: as many as any order of them gets in, for even needs")
 TEST_CASE("fitting warps: one bank that is needed more moves on with the warp's number") {
   std::array<uint8_t, banks_of_unit> one{};
   one[3] = 1;
-  CHECK(fitting_warps(one, 1, 16) == 8); // the ninth warp comes to the first one's bank
+  CHECK(fitting_warps(one, 1, 16) == 8); // the ninth warp uses the first one's bank
   CHECK(fitting_warps(one, 2, 16) == 16);
   one[3] = 5;
   CHECK(fitting_warps(one, 4, 16) == 0);
@@ -121,7 +121,7 @@ TEST_CASE("staging units: one warp at a time takes as long as all of them after 
   const Sample sample(128); // 16 SMs, 8 blocks of 8 warps on each: 16 warps of a scheduler
   StagingRun run = sample.staging(128, 4);
   const Holding holding = staging_holding(sample.input(), run);
-  // Whole regions are held by one warp alone; what only waits for the load holds one entry of 32.
+  // Whole regions are held by one warp only; warps that wait for the load hold one entry of 32.
   CHECK(holding.held < holding.clocks);
   CHECK(sample.clocks(regless_technique(sample.input(), run)) >= 16 * holding.held);
 }

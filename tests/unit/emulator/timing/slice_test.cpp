@@ -1,4 +1,4 @@
-// A slice of a machine, against what it stands for: the whole machine with a grid as many times larger.
+// A slice of a machine, against the whole machine with a grid that is larger by the same factor.
 #include "emulator/timing/slice.h"
 #include "tests/unit/emulator/timing/timed_kernel.h"
 

@@ -1,5 +1,5 @@
-// Laws of what techniques bring into the model: a technique that changes nothing is the baseline, what is less work is
-// not slower, what is more is not faster, and stacks add up whatever is changed.
+// Laws of techniques in the model: a technique without changes gives the baseline, less work is not slower, more work
+// is not faster, and stacks add up for all changes.
 #include "tests/unit/emulator/timing/timed_kernel.h"
 
 #include <functional>
@@ -97,7 +97,7 @@ TEST_CASE("one active warp of many hides nothing of short waits") {
   Technique technique;
   technique.active_warps = 1;
   const KernelTime one = timed.on(machine, 32, &technique);
-  // Each of 20 trips waits for integer results one after the other in all 16 warps: three times at least.
+  // In each of 20 trips all 16 warps wait for integer results one after the other: three times at least.
   const double waits = 20 * 3 * (machine.latency.integer.value - 1) * 16;
   CHECK(one.clocks >= waits);
   CHECK(one.stack[index(Cause::wait_integer)] > timed.on(machine).stack[index(Cause::wait_integer)]);
@@ -106,7 +106,7 @@ TEST_CASE("one active warp of many hides nothing of short waits") {
 TEST_CASE("a wave is not over before the added warp is") {
   const ir::Machine& machine = machine_named("gtx480");
   const TimedKernel timed = timed_loop(machine, 15);
-  // A warp of its own: 5000 times an instruction on its own result.
+  // An added warp: 5000 instructions, each on the previous result.
   Cluster chain;
   uint32_t number = 0;
   for (; number < timed.recording.sites.size(); ++number) {

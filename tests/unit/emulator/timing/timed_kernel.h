@@ -1,4 +1,4 @@
-// A kernel through emulator and timing model, for tests.
+// Runs a kernel through emulator and timing model, for tests.
 #pragma once
 
 #include "emulator/timing/memory_system.h"
@@ -14,14 +14,14 @@
 
 namespace ptxrewrite::timing {
 
-// One of those that are built in.
+// A built-in machine.
 inline const ir::Machine& machine_named(const char* name) {
   const ir::Machine* found = ir::find_machine(name);
   REQUIRE(found);
   return *found;
 }
 
-// A launch as the model is given it. `counters` and `recording` outlive it.
+// A launch as input of the model. `counters` and `recording` must outlive it.
 class ModelledLaunch {
 public:
   ModelledLaunch(const emulator::Counters& counters, const Recording& recording, const ir::Machine& machine,
@@ -57,13 +57,13 @@ private:
   Traffic traffic_;
 };
 
-// A run and what was recorded of it; times on any machine with as many SMs and the same port law come from it.
+// A run and its recording, from which times on any machine with the same number of SMs and port law are computed.
 struct TimedKernel {
   emulator::PtxRun run;
   Recording recording;
   uint32_t threads_per_block = 0;
 
-  // `technique`: makes one of the model's input without it.
+  // `technique`: computes a technique from the model's input without it.
   KernelTime with(const ir::Machine& machine, const std::function<Technique(const ModelInput&)>& technique,
                   uint32_t registers = 32) const {
     const uint32_t resident =
@@ -90,8 +90,8 @@ inline TimedKernel time_kernel(const std::string& text, emulator::LaunchRequest 
   return timed;
 }
 
-// A loop of 20 trips in each of 256 threads a block: a load, dependent arithmetic on it that ends in `last` (of %r9 and
-// %r4 into %r10), a store.
+// A loop of 20 trips in each of 256 threads per block: a load, dependent arithmetic on it that ends in `last` (of %r9
+// and %r4 into %r10), a store.
 inline TimedKernel timed_loop(const ir::Machine& machine, uint32_t blocks,
                               const std::string& last = "mul.lo.u32 %r10, %r9, %r9;") {
   const std::string body = R"(

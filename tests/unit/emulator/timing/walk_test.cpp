@@ -1,6 +1,6 @@
-// What an assembler issues ahead: ptxas puts loads in front of what waits for others (CUDA 13.0, looked at with
-// nvdisasm: 16 pairs of ld.global and st.shared become 16 LDG, then 16 STS; of 64 pairs 21 LDG come first on sm_80 and
-// sm_90), but not in front of a barrier, nor of a store to the same memory.
+// Early issue by the assembler: ptxas moves loads before instructions that wait for others (CUDA 13.0, disassembled
+// with nvdisasm: 16 pairs of ld.global and st.shared become 16 LDG, then 16 STS; of 64 pairs 21 LDG come first on sm_80
+// and sm_90), but not before a barrier or a store to the same memory.
 #include "tests/unit/emulator/timing/timed_kernel.h"
 
 #include <fmt/format.h>
@@ -13,8 +13,8 @@ using namespace ptxrewrite::timing;
 
 namespace {
 
-// Clocks that one warp takes for `pairs` of a load of global memory, far from one another, and what takes its result;
-// `between` is behind each.
+// Clocks of one warp for `pairs` pairs of a load of global memory at distant addresses and a consumer of its result;
+// `between` follows each pair.
 double clocks_of_pairs(unsigned pairs, const std::string& consumer, const std::string& between = {}) {
   std::string body = R"(
   .reg .b64 %rd<9>; .reg .b32 %r<9>; .reg .f32 %f<99>; .shared .align 4 .b8 tile[16384];
@@ -41,7 +41,7 @@ TEST_CASE("loads of one piece of code wait together, as many as an assembler iss
   const std::string to_shared = "st.shared.f32 [%r4+{1}], %f{0};";
   const double one = clocks_of_pairs(1, to_shared);
   CHECK(clocks_of_pairs(16, to_shared) - one < 0.5 * latency);
-  // 64 loads: the 22nd is issued when the first is there, and so on.
+  // 64 loads: the 22nd is issued when the first one's result arrives, and so on.
   const double many = clocks_of_pairs(64, to_shared) - one;
   CHECK(many > 2.5 * latency);
   CHECK(many < 4 * latency);

@@ -1,5 +1,5 @@
-// Calibration finds the figures of a machine back from nothing but times: the timing model answers in the GPU's place,
-// as a machine whose figures are others, and its times scatter.
+// Calibration recovers the figures of a machine from times alone: the timing model replaces the GPU, as a machine with
+// other figures and noisy times.
 #include "evaluate/calibrate/calibrate.h"
 #include "ir/machine/files/machine_file.h"
 
@@ -16,7 +16,7 @@ using namespace ptxrewrite::evaluate;
 
 namespace {
 
-// A part of an H200: eight SMs, and memory to go with them. Everything that probes show is a guess.
+// A part of an H200: eight SMs, and a proportional memory. All figures measured by probes are guesses.
 ir::Machine small_h200() {
   ir::Machine machine = *ir::find_machine("h200");
   machine.sms = 8;
@@ -81,7 +81,7 @@ TEST_CASE("altered figures are found back") {
       CAPTURE(figure.uncertainty);
       if (figure.state == FitState::not_shown) continue;
       ++fitted;
-      // Misses are made in whole batches: several numbers of registers take as long.
+      // Misses are served in whole batches: several numbers of registers take equally long.
       const bool in_steps = figure.field->name == "memory.outstanding_misses";
       CHECK(std::abs(figure.value / truth - 1) < (in_steps ? 0.12 : noise > 0 ? 0.04 : 0.002));
       CHECK_FALSE(figure.field->read(result.machine).guess);
@@ -94,7 +94,7 @@ TEST_CASE("only guesses are touched, and what no time shows stays a guess") {
   Rehearsal rehearsal;
   rehearsal.truth.latency.dram = ir::Figure(800);         // no guess
   rehearsal.truth.latency.l2 = ir::Figure(300);           // a guess
-  rehearsal.truth.throughput.load_store = ir::Figure(64); // beyond what the port lets through
+  rehearsal.truth.throughput.load_store = ir::Figure(64); // more than the port's throughput
   rehearsal.base.throughput.load_store = ir::Figure(32, true);
   const Calibration result = rehearsal.calibrated(0.002, false);
   CHECK(result.machine.latency.dram.value == 562);
@@ -105,7 +105,7 @@ TEST_CASE("only guesses are touched, and what no time shows stays a guess") {
     CAPTURE(figure.field->name);
     CHECK((figure.field->read(rehearsal.base).guess || figure.state == FitState::from_driver));
   }
-  // What is written reads back.
+  // Written files are read back.
   Diagnostics diagnostics;
   CHECK(ir::read_machine_file(SourceFile("found.toml", ir::machine_toml(result.machine)), diagnostics));
 }
@@ -138,7 +138,7 @@ TEST_CASE("energies made of a set of coefficients are explained by the set that 
   CHECK(calibration.energy->static_watt == doctest::Approx(80).epsilon(0.05));
   CHECK(calibration.energy->error < 0.01);
   CHECK(calibration.energy->error_left_out < 0.05);
-  // Without a counter there is nothing.
+  // Without a counter there is no result.
   Calibration none;
   none.machine = rehearsal.truth;
   REQUIRE(calibrate_energy(*rehearsal.runs, *model_stopwatch(*rehearsal.runs, rehearsal.truth, 0.005), none));

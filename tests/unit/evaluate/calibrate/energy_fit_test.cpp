@@ -1,4 +1,4 @@
-// Coefficients are found back from energies that were made of them, and none goes below 0.
+// Coefficients are recovered from synthetic energies, and none is below 0.
 #include "evaluate/calibrate/energy_fit.h"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ constexpr size_t at(EnergyEvent event) {
   return static_cast<size_t>(event);
 }
 
-// Energies of rows with a few kinds of events each, of 60 W and 10 pJ + 2 pJ by number of the event.
+// Energies of rows with a few kinds of events each: 60 W, and 10 pJ + 2 pJ times the number of the event.
 std::vector<EnergyRow> made_rows(size_t count, double noise) {
   std::mt19937 random(3);
   std::uniform_real_distribution<> part(0, 1);
@@ -48,7 +48,7 @@ TEST_CASE("coefficients are found back") {
     CHECK(fit.pj[at(kind)] == doctest::Approx(10 + 2 * double(at(kind))).epsilon(0.001));
   CHECK(fit.error < 1e-4);
   CHECK(fit.error_left_out < 1e-3);
-  // What stands for others.
+  // Events with a common proxy.
   CHECK(fit.pj[at(EnergyEvent::fp32)] == fit.pj[at(EnergyEvent::fp_mul)]);
   CHECK(fit.pj[at(EnergyEvent::dram_write)] == fit.pj[at(EnergyEvent::dram_read)]);
   CHECK(fit.pj[at(EnergyEvent::tensor)] == 0);
@@ -61,7 +61,7 @@ TEST_CASE("noise leaves sums about right, and nothing is negative") {
   for (double coefficient : fit.pj)
     CHECK(coefficient >= 0);
   std::vector<EnergyRow> rows = made_rows(40, 0);
-  for (EnergyRow& row : rows) // an event that goes with less energy
+  for (EnergyRow& row : rows) // an event that correlates with less energy
     row.events[at(EnergyEvent::const_hit)] = 1e15 / row.joules;
   CHECK(fit_energy(rows).pj[at(EnergyEvent::const_hit)] >= 0);
 }

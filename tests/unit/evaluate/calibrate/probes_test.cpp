@@ -1,5 +1,5 @@
-// Probes compute what they are meant to: the end of every chain on the emulator against the same chain on the host, and
-// every link there in what ptxas makes of it.
+// Probes compute the intended chains: the end of every chain on the emulator against the same chain on the host, and
+// the presence of every link in ptxas' code.
 #include "evaluate/calibrate/probe_runs.h"
 #include "ir/machine/figures/figures.h"
 #include "ir/machine/select/lowering.h"
@@ -32,7 +32,7 @@ uint32_t bits(float x) {
   return std::bit_cast<uint32_t>(x);
 }
 
-// One link on the host, by the name of the figure. Floating-point chains are kept as their bits.
+// One link on the host, by the name of the figure. Values of floating-point chains are bits.
 uint64_t link(const std::string& figure, bool odd, uint64_t bits64, const Numbers& n) {
   const auto x = static_cast<uint32_t>(bits64);
   const auto fa = static_cast<float>(n.a), fb = static_cast<float>(n.b);
@@ -54,13 +54,13 @@ uint64_t link(const std::string& figure, bool odd, uint64_t bits64, const Number
     return bits(odd ? static_cast<float>(static_cast<int8_t>(x)) : static_cast<float>(static_cast<uint8_t>(x)));
   if (figure == "population_count") return static_cast<uint32_t>(std::popcount(x));
   if (figure == "bit_field_extract") {
-    // n.a bits further on, n.d of them; n.b further on, n.c of them, the highest is the sign.
+    // The n.d bits from n.a up, or the n.c bits from n.b up, whose top bit is the sign.
     const uint32_t field = (odd ? x >> n.b : x >> n.a) & ((1u << (odd ? n.c : n.d)) - 1);
     const bool negative = odd && (field >> (n.c - 1) & 1);
     return negative ? field | ~((1u << n.c) - 1) : field;
   }
   // There and back.
-  if (figure != "convert64" && figure != "shuffle" && figure != "matrix") return UINT64_MAX; // what no chain leaves
+  if (figure != "convert64" && figure != "shuffle" && figure != "matrix") return UINT64_MAX; // not a chain's result
   return x;
 }
 
@@ -90,7 +90,7 @@ uint64_t shared_result(const Probe& probe, uint32_t thread) {
   return sum;
 }
 
-// Follows the addresses that `in` holds when it stands at 0.
+// Follows the addresses in `in`, starting at offset 0.
 uint64_t chase_result(const Probe& probe, const std::vector<std::byte>& memory, uint32_t thread, uint32_t trips,
                       uint32_t start) {
   uint64_t at = uint64_t(thread * probe.numbers[1] + start) * probe.stride;
@@ -169,7 +169,7 @@ TEST_CASE("every probe ends where the host ends") {
                                          static_cast<uint32_t>(probe.fresh ? end_before / probe.stride : 0));
         else if (probe.memory == ProbeMemory::numbers)
           wrong += found != stream_result(probe, thread, trips);
-        else if (probe.figure.ends_with("special_function")) // to a few units in the last place of 1, by chain
+        else if (probe.figure.ends_with("special_function")) // within a few units in the last place of 1 per chain
           wrong += std::abs(static_cast<double>(found) - static_cast<double>(chain_result(probe, thread, trips))) > 32;
         else
           wrong += found != chain_result(probe, thread, trips);
@@ -198,7 +198,7 @@ TEST_CASE("ptxas leaves every link in place") {
     MESSAGE("skipped: no ptxas");
     return;
   }
-  // Machine instructions of a link, by figure; 1 if it is not here.
+  // Machine instructions of a link, by figure; 1 by default.
   const std::map<std::string, unsigned> by_link = {
       {"throughput.compare", 2}, {"throughput.barrier", 2}, {"throughput.bit_field_extract", 4}};
   const auto estimated_once = estimated_instructions(*read_probe_module(1, true), 90),
@@ -220,14 +220,14 @@ TEST_CASE("ptxas leaves every link in place") {
       const double estimated =
           (double(estimated_twice.at(probe.name)) - double(estimated_once.at(probe.name))) / probe.links;
       CAPTURE(of_link);
-      CHECK(of_link >= 0.93 * least); // the first link of a loop may come with its head
-      // Double precision is no unit of its own on consumers' chips.
+      CHECK(of_link >= 0.93 * least); // the first link of a loop may be merged with its header
+      // Double precision has no unit of its own on consumer GPUs.
       const bool doubles = probe.figure.ends_with("fp64") || probe.figure == "throughput.convert64";
       const bool slow_doubles = std::string_view(target) == "sm_120" && doubles;
-      // One or two empty slots stand between a matrix product and the next that needs its sum.
+      // There are one or two empty slots between a matrix product and the next one that needs its sum.
       const bool spaced = probe.figure.ends_with(".matrix");
       CHECK(of_link <= (slow_doubles ? 6 : spaced ? 3 : 1.1 * least));
-      // What the timing model takes a link for: the same, but for one instruction more by bit field.
+      // The timing model's view of a link: the same, except one more instruction per bit field.
       const double more = probe.figure == "throughput.bit_field_extract" ? 1 : 0;
       if (std::string_view(target) == "sm_90" && !spaced) CHECK(std::abs(of_link - (estimated - more)) <= 0.1 * least);
     }

@@ -1,5 +1,5 @@
-// --sensitivity names the guesses that turn a ranking, on machines of the table and of users: versions with times made
-// by hand.
+// --sensitivity names the guesses that change a ranking, on machines of the table and of users: versions with hand-made
+// times.
 #include "evaluate/score/score_energy.h"
 #include "ir/machine/files/machine_file.h"
 
@@ -43,7 +43,7 @@ TEST_CASE("the guess that turns a ranking is named, with the versions that chang
   const std::unique_ptr<ir::MachineFile> file = two_guesses();
   ScoredFile scored;
   scored.machine = &file->machine;
-  // Guesses in the order of the fields: throughput.fp32, then latency.l2; each at 30 % less, then more.
+  // Guesses in the order of the fields: throughput.fp32, then latency.l2; each with -30 %, then +30 %.
   scored.versions.push_back(version("baseline", 100, {100, 100, 80, 120}));
   scored.versions.push_back(version("r2d2", 90, {90, 90, 85, 95}));
   scored.versions.push_back(version("dac", 95, {89, 96, 84, 100}));

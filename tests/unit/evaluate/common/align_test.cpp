@@ -1,5 +1,5 @@
 // Alignment of listings: against the definition of a longest common subsequence by brute force, and on small listings
-// whose difference is plain to see.
+// with an obvious difference.
 #include "evaluate/common/align.h"
 
 #include <doctest/doctest.h>
@@ -76,7 +76,7 @@ TEST_CASE("matches are a common subsequence, and the longest one where keys repe
   std::mt19937 random(1);
   for (int round = 0; round < 300; ++round) {
     std::vector<uint32_t> a(random() % 10), b(random() % 10);
-    // Each key twice per side: no anchors, so the table decides alone.
+    // Each key twice per side: no anchors, so only the table decides.
     for (uint32_t& key : a)
       key = random() % 3;
     for (uint32_t& key : b)
@@ -115,7 +115,7 @@ TEST_CASE("provenance tells changed from removed and inserted, and finds moves")
                                  instruction("mov.u32 %r7, 1;", none), instruction("ret;", 3)};
   std::vector<AlignedLine> rows = align(left, right, Alignment::provenance);
   std::string found = shape(rows);
-  // Either the shift or the addition stays in place; the other one moves.
+  // Either the shift or the addition is kept; the other one moves.
   CHECK_MESSAGE((found == "<~>-+=" || found == ">=<-+=" || found == "<~->+="), found);
   DifferenceCounts counts = count(rows, left, right);
   CHECK(counts.left == 4);

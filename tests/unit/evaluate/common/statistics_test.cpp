@@ -1,5 +1,5 @@
-// Statistics of times against other ways to the same numbers: definitions carried out naively, and for the bootstrap
-// the whole set of resamples that a small sample has.
+// Statistics of times against independent computations: naive definitions, and for the bootstrap the complete set of
+// resamples of a small sample.
 #include "evaluate/common/statistics.h"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ using namespace ptxrewrite::evaluate;
 
 namespace {
 
-// The middle by taking away the smallest and the largest until one or two are left.
+// The median, by removing the smallest and the largest value until one or two are left.
 double middle(std::vector<double> values) {
   while (values.size() > 2) {
     values.erase(std::min_element(values.begin(), values.end()));
@@ -23,7 +23,7 @@ double middle(std::vector<double> values) {
   return values.size() == 1 ? values[0] : (values[0] + values[1]) / 2;
 }
 
-// The ratios of all n^n ways to draw n rounds from n, each as likely as any other.
+// The ratios of all n^n ways to draw n rounds from n, all equally likely.
 std::vector<double> all_resamples(const std::vector<double>& numerators, const std::vector<double>& denominators) {
   const size_t n = numerators.size();
   std::vector<double> ratios;
@@ -88,7 +88,7 @@ TEST_CASE("the bootstrap's interval is that of all resamples there are") {
   REQUIRE(exact.size() == 3125);
   const std::vector<double> drawn = resample_ratios(original, rewritten, 20000, 1);
   REQUIRE(drawn.size() == 20000);
-  // Each ratio comes as often as it should: four standard deviations of 20,000 draws are below 0.015.
+  // Each ratio has the expected frequency: four standard deviations of 20,000 draws are below 0.015.
   for (double limit : exact)
     REQUIRE(std::fabs(fraction_at_most(drawn, limit) - fraction_at_most(exact, limit)) < 0.015);
   const ConfidenceInterval interval = percentile_interval(drawn);
@@ -99,7 +99,7 @@ TEST_CASE("the bootstrap's interval is that of all resamples there are") {
 }
 
 TEST_CASE("the times of a round stay together") {
-  // One slow clock in half of the rounds: each round's ratio is 2, so every resample's is.
+  // A slow clock in half of the rounds: each round's ratio is 2, and so is that of every resample.
   const std::vector<double> original = {2, 20, 2, 20, 2}, rewritten = {1, 10, 1, 10, 1};
   for (double ratio : resample_ratios(original, rewritten, 500, 7))
     REQUIRE(ratio == 2);

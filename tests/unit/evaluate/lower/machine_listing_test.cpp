@@ -1,6 +1,6 @@
-// The listing of `lower` is what `score` counts: line by line and in all, on machines of every generation. A listing
-// that left out what an instruction costs, or counted it twice, would not sum up to the lowering that the timing model
-// asks (evaluate/launches/machine_weights.h).
+// The listing of `lower` agrees with the counts of `score`: line by line and in total, on machines of every generation.
+// A listing that omitted the cost of an instruction, or counted it twice, would not sum up to the lowering used by the
+// timing model (evaluate/launches/machine_weights.h).
 #include "evaluate/launches/machine_weights.h"
 #include "evaluate/lower/machine_listing.h"
 #include "ir/ssa/ssa.h"
@@ -121,7 +121,7 @@ TEST_CASE("each line of a listing is what the timing model weighs its instructio
   }
 }
 
-// As ptxas 11.8 makes them, shown by nvdisasm: LEA R.., IMAD.WIDE, FFMA on sm_80.
+// As made by ptxas 11.8 and shown by nvdisasm: LEA R.., IMAD.WIDE, FFMA on sm_80.
 TEST_CASE("a listing says where the work of an instruction is done") {
   ReadText text(one_kernel);
   REQUIRE(text.ok());
@@ -141,7 +141,7 @@ TEST_CASE("a listing says where the work of an instruction is done") {
 
 namespace {
 
-// `words` loaded, then a barrier, then stored: at the barrier all of them are live.
+// `words` values are loaded, then a barrier, then stored: at the barrier all of them are live.
 std::string kernel_that_keeps(unsigned words) {
   std::string text =
       ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<" +
@@ -156,7 +156,7 @@ std::string kernel_that_keeps(unsigned words) {
 
 } // namespace
 
-// Whatever the assembler: of n words that are live at a barrier, at most as many as instructions can name are in
+// For every assembler: of n words that are live at a barrier, at most the number of nameable registers are in
 // registers, and each of the others is written to local memory and read again.
 TEST_CASE("what finds no register waits in local memory, and is counted") {
   struct Case {
@@ -179,13 +179,13 @@ TEST_CASE("what finds no register waits in local memory, and is counted") {
     CHECK(listing.spill_stores <= least + least / 2 + 20); // not everything
     CHECK((listing.spill_stores > 0) == (least > 0));
     CHECK(sum_of(listing) == listing.instructions);
-    uint32_t named = 0; // what the remarks of the lines say
+    uint32_t named = 0; // named by the remarks of the lines
     for (const MachineListingLine& line : listing.lines)
       named += has_remark(line, "STL") || has_remark(line, "LDL");
     CHECK((named > 0) == (least > 0));
     evaluate::MachineWeights weights(machine, one.capability);
     CHECK(weights.lowering(text.function()).static_instructions() == listing.instructions);
-    // As many loads and stores as the text has, beside them two of spills for each word that waits.
+    // The loads and stores of the text, and two of spills for each word in local memory.
     CHECK(listing.instructions >= 2 * one.words + listing.spill_stores + listing.spill_loads);
   }
 }

@@ -1,5 +1,5 @@
-// Proofs of rewrites: the term arithmetic by evaluation, the solver by statements that are known to be true or false,
-// the whole by passes that are right and one that is not.
+// Proofs of rewrites: the term arithmetic by evaluation, the solver on statements known to be true or false, and the
+// whole on correct passes and on wrong ones.
 #include "evaluate/prove/exact_forms.h"
 #include "evaluate/prove/prover.h"
 #include "evaluate/prove/solver.h"
@@ -29,7 +29,7 @@ UInt128 extended(UInt128 value, unsigned from) {
 
 UInt128 evaluate(const Terms& terms, TermId id, const std::map<std::string, UInt128>& leaves);
 
-// Those that Terms makes by itself.
+// The operations that Terms creates itself.
 UInt128 evaluate_operation(const Terms& terms, const Atom& atom, const std::map<std::string, UInt128>& leaves) {
   std::vector<UInt128> values;
   for (TermId operand : atom.operands)
@@ -44,7 +44,7 @@ UInt128 evaluate_operation(const Terms& terms, const Atom& atom, const std::map<
   return 0;
 }
 
-// A term's value under values of its leaves, straight from what the atoms are said to mean.
+// A term's value for given values of its leaves, by the definitions of the atoms.
 UInt128 evaluate(const Terms& terms, TermId id, const std::map<std::string, UInt128>& leaves) {
   UInt128 sum = 0;
   for (const auto& [monomial, coefficient] : terms[id].coefficients) {
@@ -113,7 +113,7 @@ transforms::Change shift_one_address(ir::Function& function, transforms::PassCon
     }
   return transforms::Change::unchanged;
 }
-// Wrong on purpose: the first store and the second change places.
+// Wrong on purpose: exchanges the first two stores.
 transforms::Change swap_stores(ir::Function& function, transforms::PassContext&) {
   for (ir::BlockId block : function.layout) {
     ir::InstructionId first;
@@ -134,7 +134,7 @@ transforms::Change swap_stores(ir::Function& function, transforms::PassContext&)
   return transforms::Change::unchanged;
 }
 
-// Right only where the widened sum of the kernel `widening` is not negative: `claim` says who vouches for that.
+// Right only if the widened sum of the kernel `widening` is not negative: `claim` is the kind of discharge.
 transforms::Change widen_unsigned(ir::Function& function, transforms::PassContext& context) {
   for (ir::BlockId block : function.layout)
     for (ir::InstructionId id : function.instructions_in(block)) {
@@ -162,7 +162,7 @@ transforms::Change widen_unsigned(ir::Function& function, transforms::PassContex
   return transforms::Change::unchanged;
 }
 
-// Of every vector access of global memory.
+// Exchanges parts of every vector access of global memory.
 transforms::Change exchange_parts(ir::Function& function, transforms::PassContext&) {
   transforms::Change change = transforms::Change::unchanged;
   for (ir::BlockId block : function.layout)
@@ -259,11 +259,11 @@ TEST_CASE("an extension goes into a sum where the sum is known not to wrap, and 
   const TermId exact =
       terms.add(terms.zero_extend(x, 128), terms.multiply(terms.sign_extend(n, 128), terms.zero_extend(y, 128)));
   CHECK(judged(terms, wide, split, {{exact, ir::signed_range(32)}}) == Outcome::proved);
-  // One more than a signed number of 32 bits can be is one too many.
+  // One more than the maximum of a signed 32-bit number is out of range.
   ir::Interval too_wide = ir::signed_range(32);
   too_wide.high += 1;
   CHECK(judged(terms, wide, split, {{exact, too_wide}}) == Outcome::refuted);
-  // In unsigned numbers it is another extension.
+  // For unsigned numbers it is another extension.
   CHECK(judged(terms, terms.zero_extend(index, 64), split, {{exact, ir::signed_range(32)}}) == Outcome::refuted);
   CHECK(judged(terms, terms.scale(terms.add(wide, terms.literal(64, 3)), 4),
                terms.add(terms.scale(split, 4), terms.literal(64, 12)),
@@ -275,7 +275,7 @@ TEST_CASE("conditions and choices have the values that their operands say") {
   Terms terms;
   const TermId a = terms.leaf("a", 32), b = terms.leaf("b", 32), bit = terms.leaf("bit", 1);
   for (int round = 0; round < 2000; ++round) {
-    // Small numbers often: equality is to happen.
+    // Small numbers are frequent, so that equality occurs.
     auto number = [&] { return UInt128(random() % 4 == 0 ? random() : random() % 5 - 2); };
     const std::map<std::string, UInt128> leaves{{"a", number()}, {"b", number()}, {"bit", random() & 1}};
     auto sum = [&] {
@@ -324,7 +324,7 @@ TEST_CASE("extensions taken apart are the same bits wherever the assumed ranges 
     index = terms.add(index, terms.multiply(literal(), terms.truncate(trip, 32)));
     if (random() & 1) index = terms.select(bit, index, terms.add(x, literal()));
     const TermId shifted = terms.add(index, literal());
-    // The exact sum, as a pass's ledger would say it, with a range that is true here.
+    // The exact sum, as in a pass's ledger, with a range that is true here.
     const TermId value = bounds.exact(index, true);
     const auto number = static_cast<ir::Int128>(evaluate(terms, value, leaves));
     const ir::Interval range = random() & 1 ? ir::signed_range(32) : ir::unsigned_range(32);
@@ -353,7 +353,7 @@ TEST_CASE("what is right is never called not equal: the narrowed idioms, whose c
   for (const KernelProof& proof : proofs_of(text.str(), "narrow(force)", transforms::OutputForm::legal)) {
     changed += proof.changed;
     CHECK_MESSAGE(proof.outcome() != Outcome::refuted, proof.kernel);
-    // Rests on products of 64 and of 32 bits having the same low bits.
+    // Depends on products of 64 and of 32 bits having the same low bits.
     if (Solver::available() && proof.kernel == "wide_walk__plain") CHECK(proof.outcome() == Outcome::proved);
   }
   CHECK(changed > 4);
@@ -437,9 +437,9 @@ Outcome verdict(const std::string& text, const std::string& passes) {
 TEST_CASE("a rewrite that is right under a condition is refuted without it, and by a ledger that claims it is proved") {
   if (!Solver::available()) return;
   CHECK(verdict(widening, "test-widen-unsigned") == Outcome::refuted);
-  // The launcher checks it: then it holds.
+  // The launcher checks it: then it is right.
   CHECK(verdict(widening, "test-widen-unsigned(claim=launch)") == Outcome::proved);
-  // "Proved" is no reason: n may be negative.
+  // "Proved" is not justified: n may be negative.
   CHECK(verdict(widening, "test-widen-unsigned(claim=proved)") == Outcome::refuted);
 }
 
@@ -498,13 +498,13 @@ TEST_CASE("instructions on bytes and bit fields give the solver what the ISA man
     CHECK(judged(terms, made, terms.literal(32, row.result)) == Outcome::proved);
     CHECK(judged(terms, made, terms.literal(32, row.result ^ 0x10u)) == Outcome::refuted);
   }
-  // What nobody knows is not refuted by a value that it might have.
+  // An unknown value is not refuted by one of its possible values.
   const TermId x = terms.leaf("x", 32);
   CHECK(judged(terms, terms.operation("sin.approx.f32.0", 32, {x}), x) == Outcome::unknown);
 }
 
 TEST_CASE("operands that arrive by a queue are open, not refuted") {
-  // DAC's hardware form takes addresses and predicates from queues that another stream fills.
+  // DAC's hardware form takes addresses and predicates from queues filled by another stream.
   for (const KernelProof& proof : proofs_of(sample("vecadd"), "dac", transforms::OutputForm::hardware)) {
     CHECK(proof.outcome() == Outcome::unknown);
     CHECK(proof.problems.size() >= 3); // three addresses
@@ -540,7 +540,7 @@ TEST_CASE("vectors and read-only loads do what the accesses that they stand for 
 
 TEST_CASE("r2d2's legal form takes the addresses of the original, whichever candidates it is made of") {
   if (!Solver::available()) return;
-  // Counters that are cut and extended, joins, host-computed parameters, inductions made anew.
+  // Truncated and extended counters, joins, host-computed parameters, recomputed inductions.
   for (const char* name : {"mri_q", "recursive_gaussian", "stencil", "kmeans"})
     for (const char* passes : {"r2d2(force)", "r2d2(force,candidates=3)", "r2d2(force,candidates=2+5)"})
       for (const KernelProof& proof : proofs_of(sample(name), passes, transforms::OutputForm::legal))

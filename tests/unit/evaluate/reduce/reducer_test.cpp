@@ -1,5 +1,5 @@
-// The reducer: what it tries is always a module that holds together, what it returns is still interesting and as small
-// as its steps can make it, and all of it is the same every time.
+// The reducer: all its attempts are consistent modules, its result is still interesting and minimal for its steps, and
+// all of it is deterministic.
 #include "evaluate/reduce/reduce_edits.h"
 #include "evaluate/reduce/reducer.h"
 #include "grammar/reader.h"

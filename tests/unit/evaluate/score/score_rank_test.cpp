@@ -1,4 +1,4 @@
-// What picking a variant may cost: against the closed form of two variants, and against draws of many.
+// The expected cost of picking a variant: against the closed form for two variants, and against draws of many.
 #include "evaluate/score/score_rank.h"
 
 #include <doctest/doctest.h>

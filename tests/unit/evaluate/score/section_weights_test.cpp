@@ -1,4 +1,4 @@
-// Weights of a hardware form for the tables: what the sections compute is known where the body is weighed.
+// Weights of a hardware form for the tables: the results of the sections are known when the body is weighed.
 #include "evaluate/common/rewrite.h"
 #include "tests/paper/weights.h"
 #include "tests/unit/grammar/read.h"
@@ -11,8 +11,8 @@ using namespace ptxrewrite;
 
 namespace {
 
-// The branch parts lanes: the index of the thread decides. Its predicate hangs on a linear register in R2D2's hardware
-// form, which only the sections define. An atomic cannot be issued under the branch's predicate instead.
+// The branch diverges, since it depends on the thread index. Its predicate depends on a linear register in R2D2's
+// hardware form, which only the sections define. An atomic cannot be predicated instead.
 constexpr const char* kernel_text = R"(.version 7.0
 .target sm_70
 .address_size 64
@@ -39,7 +39,7 @@ $DONE:
 }
 )";
 
-// "opcode weight", one behind the other, of all instructions behind the sections.
+// "opcode weight" of all instructions after the sections, in sequence.
 std::string body_weights(const ir::Function& function) {
   const ir::Machine* machine = ir::find_machine("titanv");
   REQUIRE(machine);
@@ -63,10 +63,10 @@ std::string body_weights(const ir::Function& function) {
 TEST_CASE("a branch that parts lanes weighs the same in the original and behind R2D2's sections") {
   ReadText text(kernel_text);
   REQUIRE_MESSAGE(text.ok(), text.messages());
-  // By hand, for sm_70. A parameter is an operand in constant memory, and so is ntid; only the store wants `n` in a
+  // By hand, for sm_70. A parameter is an operand in constant memory, and so is ntid; only the store needs `n` in a
   // register (MOV). S2R twice, IMAD; the address is IMAD.WIDE, whose 4 has to be in a register beside the pointer in
-  // constant memory (MOV); ISETP. The branch: the register that gathers lanes is cleared (BMOV.CLEAR) and set (BSSY),
-  // BRA, and BSYNC where the lanes meet. RED, STG, EXIT.
+  // constant memory (MOV); ISETP. The branch: the convergence barrier is cleared (BMOV.CLEAR) and set (BSSY), BRA, and
+  // BSYNC at the reconvergence point. RED, STG, EXIT.
   CHECK(body_weights(text.function()) == "ld 0, ld 1, cvta 0, mov 1, mov 1, mov 0, mad 1, mul 0, add 2, setp 1, bra 4, "
                                          "red 1, st 1, ret 1");
 
@@ -77,7 +77,7 @@ TEST_CASE("a branch that parts lanes weighs the same in the original and behind 
   for (const auto& function : rewritten->module->functions)
     if (rewritten->module->text(function->name) == "k__r2d2") hardware = function.get();
   REQUIRE(hardware);
-  // The thread's index and address are linear registers, `n` a coefficient; all else is as it was.
+  // The thread's index and address are linear registers, `n` is a coefficient; all else is unchanged.
   CHECK(body_weights(*hardware) == "r2d2.mov 0, r2d2.mov 0, setp 1, bra 4, red 1, st 1, ret 1");
 }
 

@@ -1,5 +1,5 @@
-// Register allocation: what the theory of chordal graphs promises, what machines ask of pairs and vectors, and that the
-// verifier sees every register that is given away too early.
+// Register allocation: the guarantees of chordal graphs, the constraints of pairs and vectors, and that the verifier
+// detects every register that is reused too early.
 #include "ir/machine/registers/allocation.h"
 
 #include "ir/ssa/ssa.h"
@@ -48,7 +48,7 @@ TEST_CASE("straight code of single registers needs as many as are live") {
                        "xor.b32 %r1, %r1, %r2; xor.b32 %r4, %r1, %r3; st.global.u32 [%rd1], %r4;"));
   CHECK(one.allocation.registers == one.allocation.live_registers);
   CHECK(one.allocation.moves.empty());
-  // Three loaded words. The address is a register that nothing has written.
+  // Three loaded words. The address is a register without a write.
   CHECK(one.allocation.registers == 3);
 }
 
@@ -136,7 +136,7 @@ TEST_CASE(
   }
 }
 
-// Gives one value's register to another one that is live at the same time.
+// Assigns one value's register to another value that is live at the same time.
 TEST_CASE("the verifier finds each register that two live values share") {
   for (const char* sample : {"samples/matmul/matmul.ptx", "samples/hotspot/hotspot.ptx"}) {
     ReadText text(read_file(tests::source_path(sample)).value());
@@ -155,7 +155,7 @@ TEST_CASE("the verifier finds each register that two live values share") {
           if (victim == other || changed >= 300 || !values.in_register(victim) || !values.in_register(other)) continue;
           if (values.units(victim) != values.units(other) || values.is_predicate(victim) != values.is_predicate(other))
             continue;
-          // The victim is live, and read later, where the other one is written.
+          // The victim is live, and read later, at the point where the other one is written.
           uint32_t written = values.ranges(other).front().begin;
           if (!values.live_at(victim, written) || !values.live_at(victim, written - 1)) continue;
           if (right.first_register(victim) == right.first_register(other)) continue;

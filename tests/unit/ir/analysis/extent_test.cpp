@@ -1,5 +1,5 @@
-// Bounds of addresses against all threads of small launches, run one by one: whatever kernels and launches are drawn,
-// no access may leave its bounds where the bounds' conditions hold. And bounds of usual kernels, written down by hand.
+// Bounds of addresses against all threads of small launches, run one by one: for random kernels and launches, no access
+// may be outside of its bounds if the bounds' conditions hold. And bounds of usual kernels, computed by hand.
 #include "ir/analysis/linear/extent.h"
 
 #include "grammar/reader.h"
@@ -49,7 +49,7 @@ struct AccessText {
   ir::LaunchConditions conditions;
 };
 
-// Of every access to global memory whose bounds are known.
+// The bounds of all accesses to global memory for which they are known.
 std::vector<AccessText> extents_of(const ir::Function& function, size_t* unknown = nullptr) {
   ir::LinearForms forms(function);
   ir::AccessExtents extents(forms);
@@ -105,7 +105,7 @@ std::optional<ir::Int128> value_of(const std::string& text, const launch::Launch
 struct Tally {
   size_t accesses = 0; // inside of bounds
   size_t refused = 0;  // accesses and launches whose conditions do not hold
-  size_t exact = 0;    // bounds that some thread reaches on both sides
+  size_t exact = 0;    // bounds that are reached on both sides
 };
 
 // Runs the launch; every access must be within its bounds, modulo 2^64.
@@ -131,7 +131,7 @@ void check_launch(const ir::Function& function, const std::vector<AccessText>& l
         any = true;
         REQUIRE(low);
         REQUIRE(high);
-        // As an offset from the low end: bounds are integers, addresses wrap.
+        // As an offset from the lower bound: bounds are integers, addresses wrap.
         const uint64_t offset = event.address - static_cast<uint64_t>(*low);
         const bool inside = *high - *low >= access.bytes && ir::Int128(offset) <= *high - *low - access.bytes;
         if (!inside) FAIL_CHECK(note << "\n" << access.low << " .. " << access.high);
@@ -283,7 +283,7 @@ private:
     else
       line("@" + p + " bra " + label);
     body_ += out + ":\n";
-    if (pick(2)) values_.push_back(k); // what the loop leaves behind
+    if (pick(2)) values_.push_back(k); // the value after the loop
   }
   void statements(unsigned count, unsigned depth) {
     for (unsigned i = 0; i < count; ++i) {

@@ -1,5 +1,5 @@
-// Regions: Algorithm 1 on blocks by hand, and a staging unit that follows the marks for each lane over random graphs:
-// it finds what a lane has lost, what nobody frees, and every mark that is left out.
+// Regions: Algorithm 1 on hand-written blocks, and a staging unit that follows the marks for each lane over random
+// graphs: it detects lost values, registers that are never freed, and every missing mark.
 #include "ir/machine/registers/regions.h"
 
 #include "ir/core/module.h"
@@ -61,7 +61,7 @@ public:
       : WarpSimulator(program, random), program_(program), regions_(regions) {}
   std::string error;
 
-  // What must not be there when the warp has ended.
+  // Reports registers that are still present when the warp has ended.
   void check_end() {
     if (!stored_.empty()) fail("R" + std::to_string(stored_.begin()->first) + " is left behind");
   }
@@ -159,7 +159,7 @@ bool ends_together(const RegisterProgram& program) {
 // The first error of some runs.
 std::string first_error(const RegisterProgram& program, const std::vector<Region>& regions, Random& random,
                         unsigned runs) {
-  // Lanes that leave the kernel in different places may leave behind what the others would have needed.
+  // Lanes that leave the kernel in different places may leave registers that the others would have needed.
   bool one_end = ends_together(program);
   for (unsigned run = 0; run < runs; ++run) {
     StrictUnit unit(program, regions, random);
@@ -170,7 +170,7 @@ std::string first_error(const RegisterProgram& program, const std::vector<Region
   return {};
 }
 
-// A random graph whose last blocks have something in which to invalidate.
+// A random graph whose last blocks have instructions at which registers can be invalidated.
 RegisterProgram random_program(Random& random, Function& function) {
   RegisterProgram program = random_register_program(random, function, 1 + below(random, 6), 5);
   for (RegisterBlock& block : program.blocks)
@@ -201,8 +201,8 @@ TEST_CASE("a block that fits is one region") {
 TEST_CASE("a load and its first use part, where fewest registers cross") {
   Line line;
   line.add({0}, {}, true);                             // load
-  line.add({1}, {}).add({2}, {1}).add({3}, {2});       // one register crosses behind any of these
-  line.add({1}, {}).add({2}, {}).add({4}, {1, 2});     // two or three do inside of this
+  line.add({1}, {}).add({2}, {1}).add({3}, {2});       // one register is live after each of these
+  line.add({1}, {}).add({2}, {}).add({4}, {1, 2});     // two or three are live inside of this
   line.add({5}, {4, 3}).add({6}, {0, 5}).add({}, {6}); // first use of the load
   std::vector<Region> regions = line.regions();
   REQUIRE(regions.size() == 2);
@@ -212,7 +212,7 @@ TEST_CASE("a load and its first use part, where fewest registers cross") {
 }
 
 TEST_CASE("six instructions at least, where the window allows it") {
-  // The use comes in the fourth instruction: the limit on loads wins.
+  // The use is the fourth instruction: the limit on loads wins.
   Line line;
   line.add({0}, {}, true).add({1}, {}).add({2}, {1}).add({3}, {0, 2}).add({}, {3});
   std::vector<Region> regions = line.regions();
@@ -268,8 +268,8 @@ TEST_CASE("what dies on an edge is invalidated where all lanes are done with it"
   std::vector<Region> regions = create_regions(program, liveness, {});
   REQUIRE(regions.size() == 4);
   CHECK(regions[1].last_reads.test(0));  // the other lanes do not need it
-  CHECK(regions[2].invalidated.none());  // lanes that wait for block 1 do
-  CHECK(regions[3].invalidated.test(0)); // all may have gone by block 2
+  CHECK(regions[2].invalidated.none());  // lanes that wait for block 1 need it
+  CHECK(regions[3].invalidated.test(0)); // all lanes may have passed block 2
 }
 
 namespace {
@@ -303,7 +303,7 @@ struct Shape {
     instruction.long_latency = loads;
     return *this;
   }
-  // The rules hold, and a warp's lanes find what they need on all ways.
+  // Checks the rules, and that a warp's lanes find their values on all paths.
   void form() {
     WarpLiveness liveness(program);
     regions = create_regions(program, liveness, {});
@@ -342,7 +342,7 @@ TEST_CASE("a loop: a load at its end that the next trip uses needs no further re
   CHECK(loop.region(1).outputs.test(0));
   Shape used({{1}, {1, 2}, {}});
   used.add(0, {0}, {}).add(1, {1}, {0}, true).add(1, {0}, {1}).add(2, {}, {0}).form();
-  CHECK(used.count(1) == 2); // parted from its first use
+  CHECK(used.count(1) == 2); // separated from its first use
 }
 
 TEST_CASE("a loop with a break: lanes that left keep their values until all have") {
@@ -351,11 +351,11 @@ TEST_CASE("a loop with a break: lanes that left keep their values until all have
   shape.add(4, {}, {0}).form();
   CHECK(shape.region(2).inputs.test(0));      // a soft definition
   CHECK(shape.region(2).outputs.test(0));     //
-  CHECK(shape.region(3).last_reads.none());   // lanes wait behind the loop with R0, and the next trip reads it
+  CHECK(shape.region(3).last_reads.none());   // lanes wait after the loop with R0, and the next trip reads it
   CHECK(shape.region(3).interior.test(1));    //
   CHECK(shape.region(1).last_reads.none());   // R2 is read in every trip
   CHECK(shape.region(4).last_reads.test(0));  //
-  CHECK(shape.region(4).invalidated.test(2)); // and done with here only
+  CHECK(shape.region(4).invalidated.test(2)); // and only dead here
 }
 
 TEST_CASE("nested divergence: a value of the inner branch is invalidated where the outer ways meet") {
@@ -371,7 +371,7 @@ TEST_CASE("nested divergence: a value of the inner branch is invalidated where t
 
 namespace {
 
-// By definition: `upper` dominates `lower` if no way leads there without it.
+// By definition: `upper` dominates `lower` if there is no path to it without `upper`.
 bool reaches_without(const RegisterProgram& program, uint32_t from, uint32_t to, uint32_t without) {
   if (from == without) return false;
   std::vector<bool> seen(program.blocks.size());
@@ -495,8 +495,8 @@ TEST_CASE("random graphs: a mark that is left out is found") {
           found[kind] += first_error(program, wrong, random, 300).empty() ? 0 : 1;
         }
   }
-  // Not found: marks whose work a later one does on every path (a register that is erased twice, a copy that some other
-  // path has to invalidate anyway), and those on paths that no run ends.
+  // Not detected: marks made redundant by a later one on every path (a register that is erased twice, a copy that
+  // another path has to invalidate anyway), and those on paths without an end.
   for (unsigned kind = 0; kind < 5; ++kind) {
     CAPTURE(kind);
     CHECK(left_out[kind] > 20);

@@ -1,5 +1,5 @@
-// Orders of blocks: which pairs of instructions may change places, by the ISA's rules, and how near to the best order
-// of all the greedy one comes, which small blocks tell by trying all.
+// Orders of blocks: the pairs of instructions that may be exchanged, by the ISA's rules, and the distance of the greedy
+// order from the best one, found for small blocks by trying all orders.
 #include "ir/machine/registers/schedule.h"
 
 #include "ir/core/module.h"
@@ -36,11 +36,11 @@ struct OneBlock {
   }
 };
 
-// Must `second` stay behind `first`, directly or because of others?
+// Whether `second` must stay after `first`, directly or transitively.
 bool stays_behind(const std::string& first, const std::string& second) {
   OneBlock block(first + "\n" + second);
   const BlockDependences graph = Dependences(*block.function).of(block.function->entry());
-  const uint32_t last = static_cast<uint32_t>(graph.instructions.size()) - 2; // ret is behind
+  const uint32_t last = static_cast<uint32_t>(graph.instructions.size()) - 2; // ret is the last one
   std::vector<uint32_t> work{last};
   while (!work.empty()) {
     const uint32_t node = work.back();
@@ -94,7 +94,7 @@ private:
   uint32_t least_ = UINT32_MAX;
 };
 
-// Loads of one place after the other, and a sum of them in another order: nothing but the loads' places is free.
+// Loads of one address in sequence, and a sum of them in another order: only the positions of the loads are free.
 std::string random_block(fuzz::Random& random) {
   std::string text = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n"
                      ".reg .b64 %a; .reg .b32 %r<40>;\nld.param.u64 %a, [p];\nld.global.u32 %r0, [%a];\n";
@@ -119,14 +119,14 @@ TEST_CASE("which accesses keep their order") {
   CHECK(stays_behind(load, store));
   CHECK(stays_behind(store, load));
   CHECK(stays_behind(store, "st.global.u32 [%b], %r9;"));
-  // Other lanes of the warp may read there.
+  // Other lanes of the warp may read these addresses.
   CHECK(stays_behind("st.global.u32 [%b], %r0;", "ld.global.u32 %r1, [%b+4];"));
   CHECK(stays_behind("st.shared.u32 [s], %r0;", "ld.shared.u32 %r1, [s+4];"));
-  // Nobody else reads there.
+  // No other thread reads these addresses.
   CHECK(!stays_behind("st.local.u32 [l], %r0;", "ld.local.u32 %r1, [l+4];"));
   CHECK(stays_behind("st.local.u32 [l], %r0;", "ld.local.u32 %r1, [l];"));
   CHECK(stays_behind("st.local.v2.u32 [l], {%r0, %r9};", "ld.local.u32 %r1, [l+4];"));
-  // State spaces apart, and the generic one, which has windows on others.
+  // Separate state spaces, and the generic one, which includes windows of others.
   CHECK(!stays_behind("st.shared.u32 [s], %r0;", load));
   CHECK(!stays_behind(store, "ld.local.u32 %r1, [l];"));
   CHECK(stays_behind("st.shared.u32 [s], %r0;", "ld.u32 %r1, [%a];"));
@@ -144,7 +144,7 @@ TEST_CASE("what the memory model orders stays in order") {
     CHECK(stays_behind(load, other));
     CHECK(stays_behind(other, load));
   }
-  // An atomic access of shared memory orders nothing but memory; a barrier keeps everything.
+  // An atomic access of shared memory orders only memory; a barrier orders everything.
   const std::string sum = "add.u32 %r1, %r0, %r9;";
   CHECK(!stays_behind("atom.global.add.u32 %r2, [%b], 1;", sum));
   CHECK(stays_behind("bar.sync 0;", sum));
@@ -159,7 +159,7 @@ TEST_CASE("carry flag, convergent instructions, guards") {
   const std::string shuffle = "shfl.sync.bfly.b32 %r1, %r0, 1, 31, -1;";
   CHECK(stays_behind(shuffle, "vote.sync.any.pred %p2, %p1, -1;"));
   CHECK(!stays_behind(shuffle, "add.u32 %r2, %r0, %r9;"));
-  // Reads of what a guarded instruction writes over come first, as its own result comes before its readers.
+  // Reads of a register that a guarded instruction overwrites come first, like its own result before its readers.
   CHECK(stays_behind("add.u32 %r2, %r9, 1;", "@%p1 mov.u32 %r9, %r0;"));
   CHECK(stays_behind("@%p1 mov.u32 %r9, %r0;", "add.u32 %r2, %r9, 1;"));
   CHECK(!stays_behind("@%p1 add.u32 %r1, %r0, 1;", "@!%p1 add.u32 %r2, %r0, 1;"));

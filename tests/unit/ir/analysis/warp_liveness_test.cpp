@@ -1,5 +1,5 @@
-// Soft definitions: by hand on the shapes of RegLess Fig. 7 and the ones that its Algorithm 2 misses, and against a
-// warp whose lanes are followed one by one over random graphs.
+// Soft definitions: on the shapes of RegLess Fig. 7 and on those that its Algorithm 2 misses, by hand, and on random
+// graphs against a simulation of each lane of a warp.
 #include "ir/machine/registers/warp_liveness.h"
 
 #include "ir/core/module.h"
@@ -55,7 +55,7 @@ struct Graph {
   }
 };
 
-// For each lane and register, the writes that it slept through since it last wrote or read the register.
+// For each lane and register: the writes during which the lane was inactive since it last wrote or read the register.
 class Witness : public WarpSimulator {
 public:
   using Definition = std::array<uint32_t, 3>; // block, instruction, register
@@ -86,7 +86,7 @@ private:
   std::map<std::pair<unsigned, unsigned>, std::set<Definition>> slept_;
 };
 
-// Does a way to an end lead from every block?
+// Whether every block has a path to an end.
 bool all_end(const RegisterProgram& program) {
   std::vector<bool> ends(program.blocks.size());
   for (bool changed = true; changed;) {
@@ -108,7 +108,7 @@ TEST_CASE("straight line: definitions are whole, but for guarded ones whose old 
   graph.add(0, {0}, {}).add(0, {0}, {}, true).add(0, {1}, {0}).add(0, {0}, {}, true);
   CHECK(!graph.soft(0, 0, 0));
   CHECK(graph.soft(0, 1, 0));
-  CHECK(!graph.soft(0, 3, 0)); // nobody reads it
+  CHECK(!graph.soft(0, 3, 0)); // it has no reader
   CHECK(!graph.by_algorithm_2(0, 0));
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("two ways that both define what is read where they meet: the second on
   graph.add(1, {0}, {}).add(2, {0}, {}).add(3, {}, {0});
   CHECK(graph.soft(1, 0, 0));
   CHECK(graph.soft(2, 0, 0));
-  CHECK(!graph.by_algorithm_2(1, 0)); // the paper overlooks it
+  CHECK(!graph.by_algorithm_2(1, 0)); // the paper misses it
 }
 
 TEST_CASE("a loop of one block that lanes leave one by one") {
@@ -148,15 +148,15 @@ TEST_CASE("a loop of one block that lanes leave one by one") {
   Graph graph({{1}, {1, 2}, {}});
   graph.add(1, {0}, {1}).add(1, {1}, {0, 1}).add(2, {}, {0});
   CHECK(graph.soft(1, 0, 0));
-  CHECK(!graph.soft(1, 1, 1));        // the counter is not read behind the loop
-  CHECK(!graph.by_algorithm_2(1, 0)); // the paper overlooks it
+  CHECK(!graph.soft(1, 1, 1));        // the counter is not read after the loop
+  CHECK(!graph.by_algorithm_2(1, 0)); // the paper misses it
 }
 
 TEST_CASE("a loop with a break") {
-  // 1: header, 2: body, 3: rest of the body, 4: behind.
+  // 1: header, 2: body, 3: rest of the body, 4: after the loop.
   Graph graph({{1}, {2, 4}, {3, 4}, {1}, {}});
   graph.add(0, {0}, {}).add(2, {0}, {0}).add(3, {1}, {0}).add(3, {}, {1}).add(4, {}, {0});
-  CHECK(graph.soft(2, 0, 0));  // lanes that left by the header hold theirs
+  CHECK(graph.soft(2, 0, 0));  // lanes that left at the header still hold their value
   CHECK(!graph.soft(3, 0, 1)); // dies in the loop
   CHECK(graph.by_algorithm_2(2, 0));
 }
@@ -166,7 +166,7 @@ TEST_CASE("nested divergence: lanes of the outer branch wait, too") {
   Graph graph({{1, 6}, {2, 3}, {4}, {4}, {5}, {}, {5}});
   graph.add(0, {0}, {}).add(2, {0}, {}).add(4, {1}, {0}).add(4, {0}, {1}).add(5, {}, {0}).add(6, {2}, {0});
   CHECK(graph.soft(2, 0, 0));
-  CHECK(graph.soft(4, 1, 0)); // behind the inner meeting place, but the outer ways have not met
+  CHECK(graph.soft(4, 1, 0)); // after the inner reconvergence point, but before the outer one
   CHECK(!graph.soft(4, 0, 1));
 }
 
@@ -196,7 +196,7 @@ TEST_CASE("random graphs: exactly the definitions that some lane sleeps through"
       seen.merge(witness.soft);
     }
     CHECK(std::ranges::includes(rule, seen));
-    // Lanes that wait for others in an endless loop are never seen to read.
+    // Reads of lanes that wait for others in an endless loop are never observed.
     if (!all_end(program)) continue;
     CHECK(seen == rule);
     ++exact;

@@ -1,6 +1,6 @@
-// Runs a program of machine registers with the lanes of a small warp, as machines with a stack of masks do: at a branch
-// that lanes leave differently, one way runs after the other, in any order, until all meet at the immediate
-// post-dominator. Which way a lane goes is chance, so that every path is possible.
+// Runs a program of machine registers with the lanes of a small warp, like a machine with a stack of masks: at a
+// divergent branch one side runs after the other, in any order, until all lanes reconverge at the immediate
+// post-dominator. Branch directions are random, so that every path is possible.
 #pragma once
 
 #include "ir/machine/registers/register_program.h"
@@ -15,13 +15,13 @@ namespace ptxrewrite::tests {
 class WarpSimulator {
 public:
   static constexpr unsigned lanes = 3;
-  using Mask = unsigned; // bit per lane
+  using Mask = unsigned; // one bit per lane
   static constexpr Mask all = (1u << lanes) - 1;
 
   WarpSimulator(const ir::RegisterProgram& program, Random& random) : program_(program), random_(random) {}
   virtual ~WarpSimulator() = default;
 
-  // False if the warp was stopped after so many blocks.
+  // Returns false if the warp was stopped after this many blocks.
   bool run(unsigned most_blocks) {
     stack_ = {{0, ir::RegisterBlock::none, all}};
     alive_ = all;

@@ -1,6 +1,6 @@
-// Two short sides of a branch are issued under predicates. Until which length, was found by assembling kernels with
-// longer and longer sides: ptxas 11.8 for sm_35 and sm_60 and 13.0 for sm_75, 80 and 90 leave the branch away up to
-// seven instructions on the longer side, up to five where all lanes go the same way.
+// Two short sides of a branch are issued under predicates. The limits were found by assembling kernels with longer and
+// longer sides: ptxas 11.8 for sm_35 and sm_60 and 13.0 for sm_75, 80 and 90 remove the branch up to seven instructions
+// on the longer side, up to five if all lanes take the same side.
 #include "ir/machine/select/lowering.h"
 #include "ir/ssa/ssa.h"
 #include "tests/unit/grammar/read.h"
@@ -40,7 +40,7 @@ TEST_CASE("two short sides of a branch are issued under predicates") {
   for (uint32_t capability : {35U, 60U, 75U, 80U, 90U})
     for (const auto& [index, longest] : {std::pair("%tid.x", 7), {"%ctaid.x", 5}}) {
       INFO("sm_" << capability << " " << index);
-      // Both sides one longer, and the first one alone.
+      // Both sides longer by one, and the first side alone.
       CHECK(lowered(longest, longest, index, capability) == lowered(longest - 1, longest - 1, index, capability) + 2);
       CHECK(lowered(longest + 1, longest + 1, index, capability) >= lowered(longest, longest, index, capability) + 4);
       CHECK(lowered(longest, 1, index, capability) == lowered(longest - 1, 1, index, capability) + 1);

@@ -1,7 +1,7 @@
-// Loads of .const variables at places that the text says. ptxas folds them into constant operands before sm_90
-// (c[0x3][offset] in nvdisasm's listings) and brings neighbours by one load from there on: a kernel with eight taps has
-// as many instructions more than one without as it has products, and as it has loads. The figures are those of
-// ptxas 13.0; where it is found it is asked again.
+// Loads of .const variables at known addresses. ptxas folds them into constant operands before sm_90 (c[0x3][offset] in
+// nvdisasm's listings) and merges neighbours into one load from there on: a kernel with eight taps has one more
+// instruction per product and per load than a kernel without taps. The figures are those of ptxas 13.0; if it is
+// installed, they are measured again.
 #include "ir/machine/figures/figures.h"
 #include "ir/machine/select/lowering.h"
 #include "ir/ssa/ssa.h"
@@ -21,7 +21,7 @@ namespace {
 
 constexpr int taps = 8;
 
-// out = the sum of taps[i] * in[i]; `address`: of the i-th tap, %i standing for its offset.
+// out = the sum of taps[i] * in[i]; `address`: of the i-th tap, where %i is its offset.
 std::string convolution(int count, const std::string& load) {
   std::string body;
   for (int i = 0; i < count; ++i) {
@@ -58,8 +58,8 @@ TEST_CASE("a constant variable at a known place is an operand, and before that i
   for (const Expected& expected : {Expected{35, 0}, {50, 0}, {70, 0}, {75, 0}, {80, 0}, {90, 4}, {100, 2}, {120, 2}}) {
     const uint32_t with = lowered(convolution(taps, by_name), expected.capability);
     const uint32_t without = lowered(convolution(0, by_name), expected.capability);
-    // A load and a product for each tap; the base of `in`, two words, is read only with taps, and so is what they add
-    // to.
+    // A load and a product for each tap; the base of `in`, two words, and the initial sum are only read if there are
+    // taps.
     const uint32_t both = 2 * taps + expected.loads;
     CHECK_MESSAGE(with - without >= both, "sm_" << expected.capability);
     CHECK_MESSAGE(with - without <= both + 3, "sm_" << expected.capability);

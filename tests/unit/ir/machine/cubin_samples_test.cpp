@@ -1,4 +1,4 @@
-// What the cubin reader finds in our samples' cubins against what `ptxas -v` printed when it wrote them.
+// The cubin reader's results for our samples' cubins against the output of `ptxas -v` for the same run.
 #include "ir/machine/figures/cubin.h"
 #include "support/file_io.h"
 #include "support/ptxas.h"
@@ -27,7 +27,7 @@ std::vector<std::string> sample_paths() {
   return paths;
 }
 
-// The samples are written for sm_80: an older machine is given the same text under its own name, and refuses a few.
+// The samples are written for sm_80: other machines get the same text with their own name, and refuse a few.
 std::string for_target(std::string text, const std::string& architecture) {
   const std::string written = ".target " + target_architecture(text);
   if (architecture < "sm_80") text.replace(text.find(written), written.size(), ".target " + architecture);
@@ -104,7 +104,7 @@ TEST_CASE("the samples' cubins hold what ptxas -v prints") {
     std::vector<std::string> architectures, flags;
     unsigned kernels, with_stack; // at least
   };
-  // As they are, and with so few registers that the long ones spill.
+  // Unchanged, and with so few registers that the long ones spill.
   const Run runs[] = {{{"sm_75", "sm_80", "sm_90"}, {}, 350, 1}, {{"sm_90"}, {"-maxrregcount=24"}, 120, 15}};
   for (const Run& run : runs) {
     Tally tally;

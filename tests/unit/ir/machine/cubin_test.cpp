@@ -1,4 +1,4 @@
-// The cubin reader against `ptxas -v`, against counts a reader of the PTX can make, and against hostile files.
+// The cubin reader against `ptxas -v`, against counts from the PTX, and against hostile files.
 #include "ir/machine/figures/cubin.h"
 #include "support/ptxas.h"
 
@@ -15,7 +15,7 @@ using namespace ptxrewrite::ir;
 namespace {
 
 // Kernels with shared memory, barriers, a stack frame, a device-function call, a library subroutine, and spills (under
-// a register limit): every figure of `ptxas -v` differs from zero somewhere.
+// a register limit): every figure of `ptxas -v` is non-zero for some kernel.
 std::string varied_module() {
   std::string text = R"(
 .version 8.8
@@ -111,7 +111,7 @@ TEST_CASE("padding is not counted, a loop of the program's own is") {
     REQUIRE(cubin.ok());
     // `ret` alone: load of the stack pointer and EXIT.
     CHECK(cubin->find("empty")->instructions == 2);
-    // `L: bra L`: the same load and the branch itself, which the padding branch must not swallow.
+    // `L: bra L`: the same load and the branch itself, which must not be taken for the padding branch.
     CHECK(cubin->find("forever")->instructions == 2);
     for (const CubinFunction& function : cubin->functions) {
       CHECK(function.padding_instructions >= 1);
@@ -180,11 +180,11 @@ TEST_CASE("truncated and damaged cubins end in a result or an error") {
   std::string image = must_assemble(varied_module(), {"sm_90", 3, {"-maxrregcount=32"}}).cubin;
   uint64_t headers = 0;
   std::copy_n(image.data() + 40, 8, reinterpret_cast<char*>(&headers));
-  // The section headers follow the sections: a file cut before their end always lacks something.
+  // The section headers follow the sections: a file cut before their end is always incomplete.
   for (size_t size = 0; size <= headers + 64; size += 1 + size / 64)
     CHECK_FALSE(read_cubin(image.substr(0, size)).ok());
   std::string no_sections = image;
-  std::fill_n(no_sections.begin() + 60, 2, '\0'); // e_shnum; the first header's size, which then counts, is 0 as well
+  std::fill_n(no_sections.begin() + 60, 2, '\0'); // e_shnum; the first header's size, which is then used, is 0 as well
   CHECK_FALSE(read_cubin(no_sections).ok());
   std::mt19937 random(1);
   size_t read = 0;

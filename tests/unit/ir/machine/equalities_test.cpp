@@ -1,4 +1,4 @@
-// Which branches tell ptxas 13.0 a number, found by assembling a store at an index behind each (sm_80, sm_90, sm_120).
+// Branches that tell ptxas 13.0 a number, found by assembling a store at an index after each (sm_80, sm_90, sm_120).
 #include "ir/machine/prepare/equalities.h"
 #include "ir/ssa/ssa.h"
 #include "ir/verify/verify.h"
@@ -36,7 +36,7 @@ TEST_CASE("behind a branch on inequality of 32 bits the number is known; ptxas d
   CHECK_FALSE(tells_a_number("setp.eq.s32 %p1, %r1, 5; @!%p1 ret;\n" + store));
   CHECK_FALSE(tells_a_number("setp.gt.u32 %p1, %r1, 0; @%p1 ret;\n" + store));
   CHECK_FALSE(tells_a_number("cvt.u64.u32 %rd4, %r1; setp.ne.s64 %p1, %rd4, 0; @%p1 ret; st.global.u64 [%rd1], %rd4;"));
-  // Where control comes in another way, too; in front of the test; registers that nobody writes.
+  // With another path to the store; before the test; registers without a write.
   CHECK_FALSE(tells_a_number("setp.ne.s32 %p1, %r1, 5; @%p1 bra OUT;\nOUT:\n" + store));
   CHECK_FALSE(tells_a_number(store + "setp.ne.s32 %p1, %r1, 5; @%p1 ret;\n"));
   CHECK_FALSE(tells_a_number("setp.ne.s32 %p1, %r9, 5; @%p1 ret; st.global.u32 [%rd1], %r9;\n"));

@@ -1,5 +1,5 @@
-// What is kept comes back, and nothing else does: for another question, from files that are damaged, links, or
-// anybody's to write.
+// Stored figures are read back, and only these: not for another question, nor from damaged files, links, or files that
+// others may write.
 #include "ir/machine/figures/figures_store.h"
 
 #include "support/file_io.h"

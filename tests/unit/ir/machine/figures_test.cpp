@@ -1,4 +1,4 @@
-// The order by which -O chooses: spilling first, then machine instructions, then registers.
+// The order of the criteria of -O: spilling first, then machine instructions, then registers.
 #include "ir/machine/figures/figures.h"
 #include "support/ptxas.h"
 

@@ -1,5 +1,5 @@
-// The first generation of machines (FX5800): what it has not comes to, step by step, what the PTX ISA manual says the
-// instruction computes; and counts of sequences written down by hand for a machine of two-input logic and 32 bits.
+// The first generation of machines (FX5800): its sequences for missing instructions compute, step by step, the result
+// of the PTX ISA manual; and counts of sequences written by hand for a machine of two-input logic and 32 bits.
 #include "ir/machine/prepare/simple_steps.h"
 #include "ir/machine/select/lowering.h"
 #include "ir/ssa/ssa.h"
@@ -90,7 +90,7 @@ TEST_CASE("all 256 functions of three inputs") {
     bool is_no_work = table == 0x00 || table == 0xff || table == 0xf0 || table == 0xcc || table == 0xaa;
     CHECK(steps.empty() == is_no_work);
     if (is_no_work) continue;
-    // Each of the eight combinations of bits is somewhere in these words.
+    // Each of the eight combinations of bits occurs in these words.
     uint32_t result = evaluate(steps, {0xf0f0f0f0u, 0xccccccccu, 0xaaaaaaaau});
     CHECK((result & 0xff) == static_cast<uint32_t>(table));
     most = std::max(most, steps.size());
@@ -183,7 +183,7 @@ TEST_CASE("FX5800: sums, logic and shifts are apart") {
   CHECK(
       weights("ld.global.u32 %r1, [%rd2]; mul.lo.s32 %r2, %r1, %r1; add.s32 %r3, %r2, 5; st.global.u32 [%rd2], %r3;") ==
       "1 0 1 1 1");
-  // Not so a product with a power of two: a shift and a sum.
+  // A product with a power of two is different: a shift and a sum.
   CHECK(
       weights("ld.global.u32 %r1, [%rd2]; mul.lo.s32 %r2, %r1, 8; add.s32 %r3, %r2, %r1; st.global.u32 [%rd2], %r3;") ==
       "1 1 1 1 1");
@@ -193,7 +193,7 @@ TEST_CASE("FX5800: addresses have one word, data of 64 bits two") {
   CHECK(weights("ld.global.u32 %r1, [%rd2]; mul.wide.s32 %rd3, %r1, 4; add.s64 %rd4, %rd2, %rd3;\n"
                 "st.global.u32 [%rd4], %r1;") == "1 1 1 1 1");
   CHECK(weights("ld.global.u64 %rd1, [%rd2]; add.s64 %rd3, %rd1, %rd1; st.global.u64 [%rd2], %rd3;") == "1 2 1 1");
-  // The high half of what is shifted right reaches the low one.
+  // The high half of a right-shifted number reaches the low half.
   CHECK(weights("ld.global.u64 %rd1, [%rd2]; add.s64 %rd3, %rd1, %rd1; shr.u64 %rd4, %rd3, 8;\n"
                 "st.global.u32 [%rd4], 1;") == "1 2 3 1 1");
 }

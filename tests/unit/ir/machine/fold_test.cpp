@@ -1,5 +1,5 @@
-// What is folded is right: results by hand from the ISA manual's definitions, bits that are ruled out against all
-// numbers they are ruled out for, and well-formed functions of all samples for a known block.
+// Folding is correct: results by hand from the ISA manual's definitions, known bits against all numbers that they
+// exclude, and well-formed functions of all samples for a known block.
 #include "ir/machine/prepare/fold.h"
 #include "ir/machine/prepare/known_bits.h"
 #include "ir/ssa/ssa.h"
@@ -39,7 +39,7 @@ std::string body(const std::string& text, const std::string& directive = "") {
          "\n{\n.reg .pred %p<5>; .reg .b32 %r<20>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [p];\n" + text + "\nret;\n}\n";
 }
 
-// Instructions that are left, or -1 where nothing was folded.
+// The number of remaining instructions, or -1 if nothing was folded.
 int count_folded(const std::string& text) {
   ReadText read(text);
   REQUIRE_MESSAGE(read.ok(), read.messages());
@@ -92,7 +92,7 @@ TEST_CASE("numbers are computed as the ISA manual defines") {
     REQUIRE(result.all);
     CHECK(result.may_be_one == one.result);
   }
-  // Divisions by zero are left to the machine, and what works with floating-point numbers to those who round them.
+  // Divisions by zero are left to the machine, and floating-point arithmetic is not folded.
   const uint64_t by_zero[] = {1, 0}, number[] = {1};
   CHECK_FALSE(fold_numbers(form(known_form("div.u32")), by_zero).all);
   CHECK_FALSE(fold_numbers(form(known_form("cvt.rn.f32.u32")), number).all);
@@ -129,15 +129,15 @@ TEST_CASE("bits that are ruled out are zero for all numbers") {
 TEST_CASE("folding follows branches, guards and what arrives from several ways") {
   const std::string store = "st.global.u32 [%rd1], %r2;";
   CHECK(count_folded(body("mov.u32 %r1, %tid.x; add.s32 %r2, %r1, 1;" + store)) == -1);
-  // ld.param, mov, st, ret: the branch and what it leads to are gone.
+  // ld.param, mov, st, ret: the branch and its target are removed.
   CHECK(count_folded(body("mov.u32 %r1, 5; setp.gt.s32 %p1, %r1, 4; mov.u32 %r2, 1; @%p1 bra end; mov.u32 %r2, 2;"
                           "bar.sync 0; end: " +
                           store)) <= 7);
-  // Of two ways that bring one number, and of a loop that brings another one, which stays.
+  // Two paths with one number, and a loop that brings another one, which is kept.
   CHECK(count_folded(body("mov.u32 %r2, 0; again: bar.sync 0; add.s32 %r2, %r2, 1; setp.lt.s32 %p1, %r2, 9;"
                           "@%p1 bra again; " +
                           store)) == -1);
-  // The index is known where the block is a row, and not without its shape.
+  // The index is known if the block is a row, and unknown without its shape.
   const std::string row = "mov.u32 %r1, %tid.y; mov.u32 %r3, %tid.x; add.s32 %r2, %r1, %r3;" + store;
   CHECK(count_folded(body(row)) == -1);
   CHECK(count_folded(body(row, ".reqntid 64, 1, 1")) == 5);

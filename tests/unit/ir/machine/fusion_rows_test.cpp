@@ -1,5 +1,5 @@
-// The table of fusions (fuse.def): it is read without errors; its expressions have C's values, taken from the compiler;
-// its terms fit what they say.
+// The table of fusions (fuse.def): it is read without errors; its expressions have C's values, computed by the
+// compiler; its terms match the right forms.
 #include "ir/machine/fuse/fusion.h"
 #include "ir/machine/fuse/fusion_expression.h"
 #include "ir/machine/fuse/fusion_pattern.h"
@@ -50,7 +50,7 @@ struct Evaluator {
 
 } // namespace
 
-// Without parentheses on purpose: the compiler says what binds first.
+// Without parentheses on purpose: the compiler determines the precedence.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wparentheses"
 TEST_CASE("expressions have C's precedence and values") {

@@ -1,6 +1,6 @@
-// What common pieces of PTX are in machine instructions on each generation (tests/generations/idioms.tsv): the lowering
-// against the table, and the table against assemblers. Figures of the table are measured or from NVIDIA's manuals, none
-// from the lowering.
+// Machine instructions of common pieces of PTX on each generation (tests/generations/idioms.tsv): the lowering against
+// the table, and the table against assemblers. Figures of the table are measured or from NVIDIA's manuals, none from
+// the lowering.
 #include "ir/machine/figures/cubin.h"
 #include "ir/machine/select/lowering.h"
 #include "ir/ssa/ssa.h"
@@ -59,7 +59,7 @@ Generations read_table() {
   return table;
 }
 
-// Of the table's columns.
+// The compute capability that represents a generation, a column of the table.
 uint32_t capability_of(const std::string& generation) {
   static const std::map<std::string, uint32_t> capabilities = {
       {"tesla", 13},  {"fermi", 20},  {"kepler", 35}, {"maxwell", 50},    {"pascal", 60},       {"volta", 70},
@@ -128,7 +128,7 @@ std::string kernel_with(const Idiom& idiom, int copies, const std::string& name)
          "ld.param.u64 %in, [in]; ld.param.u64 %out, [out];\n" + code + "ret;\n}\n";
 }
 
-// Of the counts of kernels with two and four copies.
+// The difference between kernels with two and with four copies, per copy.
 double marginal(const Idiom& idiom, uint32_t two, uint32_t four) {
   return (static_cast<double>(four) - two) / 2 - static_cast<double>(idiom.inputs.size()) - 1;
 }
@@ -143,7 +143,7 @@ double model_of(const Idiom& idiom, uint32_t capability) {
                   lower(text.function(1), capability).static_instructions());
 }
 
-// The first assembler that makes code for the target by the release that the table is of.
+// The first assembler that supports the target, in the table's release.
 std::string assembler_for(uint32_t capability) {
   const std::string release = capability < 75 ? "11." : "13.0";
   std::vector<std::string> programs = all_ptxas();

@@ -1,4 +1,4 @@
-// Latencies and throughputs against figures printed elsewhere: vendors' throughput tables and public micro-benchmarks.
+// Latencies and throughputs against published figures: vendors' throughput tables and public micro-benchmarks.
 #include "ir/machine/figures/latency.h"
 
 #include <doctest/doctest.h>
@@ -49,7 +49,7 @@ TEST_CASE("throughputs are the programming guide's rows") {
   CHECK(throughput_of("gtx980", "setp.lt.s32") == 64);
   CHECK(throughput_of("gtx980", "fma.rn.f64") == 4);
   CHECK(throughput_of("h100", "fma.rn.f32") == 128);
-  CHECK(throughput_of("gtx480", "shfl.sync.bfly.b32") == -1); // came with the next generation
+  CHECK(throughput_of("gtx480", "shfl.sync.bfly.b32") == -1); // introduced by the next generation
 }
 
 } // namespace ptxrewrite::tests::latency_test

@@ -1,5 +1,5 @@
-// What instructions cost by what stands around them, against ptxas: divisions by one number, exchanges between lanes in
-// and behind branches and loops, neighbours in shared memory. Long: the list of kernels is data.
+// The cost of instructions depending on their context, against ptxas: divisions by one number, exchanges between lanes
+// in and after branches and loops, neighbours in shared memory. Long: the list of kernels is data.
 #include "ir/machine/figures/figures.h"
 #include "ir/machine/select/lowering.h"
 #include "ir/ssa/ssa.h"
@@ -72,7 +72,7 @@ std::string parting_loop(const std::string& work) {
          "add.s32 %r41, %r41, 1; setp.lt.s32 %p1, %r41, %r50; @%p1 bra trip;\n";
 }
 
-// Not small enough to stand where it is called.
+// Too large to be inlined.
 constexpr const char* called_function = R"(.func (.param .b32 back) slow(.param .b32 given)
 { .reg .b32 %r<9>; .reg .pred %p<3>;
 ld.param.u32 %r1, [given]; mov.u32 %r2, 0;

@@ -1,5 +1,5 @@
-// Two ways to write the same, against ptxas: which is longer, and by how much. Each pair is one thing that rewritings
-// change and assemblers see through, or do not.
+// Two ways to write the same computation, against ptxas: the longer one, and the difference. Each pair is one change
+// that rewritings make and that assemblers may or may not undo.
 #include "ir/machine/figures/figures.h"
 #include "ir/machine/select/lowering.h"
 #include "ir/ssa/ssa.h"
@@ -42,7 +42,7 @@ ret;
 struct Pair {
   const char* name;
   std::string before, after;
-  const char* directive = ""; // of the version behind
+  const char* directive = ""; // of the second version
 };
 
 const char* const shuffles = "shfl.sync.down.b32 %r40, %r10, 1, 31, -1; add.s32 %r10, %r10, %r40;\n"
@@ -54,7 +54,7 @@ std::string loop(const std::string& body) {
          "st.volatile.global.u32 [%rd9], %r12; setp.lt.s32 %p1, %r12, %r13; @%p1 bra again;\n";
 }
 
-// Predicates that are read in two places each, `again` of them compared anew for the second.
+// Predicates that are read in two places each, `again` of them recomputed for the second place.
 std::string kept_predicates(int count, int again) {
   std::string body = ".reg .pred %kept<20>;\n";
   for (int place = 0; place < 2; ++place) {
@@ -176,7 +176,7 @@ std::vector<Pair> pairs() {
   };
 }
 
-// Numbers that are known when the kernel is assembled, in the version behind.
+// Numbers that are known at assembly in the second version.
 std::vector<Pair> known_numbers() {
   const char* const block_of_256 = ".reqntid 256, 1, 1";
   const std::string branch =
@@ -235,7 +235,7 @@ std::vector<Pair> known_numbers() {
   };
 }
 
-// What an assembler takes for the same, or would but for what stands between.
+// Spellings that an assembler treats alike, or would without the instructions in between.
 std::vector<Pair> spellings() {
   const std::string divide = "mov.b32 %f2, %r10; mov.b32 %f3, %r11; div.rn.f32 %f1, %f2, %f3; mov.b32 %r10, %f1;\n";
   const std::string count = "popc.b32 %r40, %r12; st.volatile.global.u32 [%rd9], %r40;\n";
@@ -283,7 +283,7 @@ std::vector<Pair> spellings() {
   };
 }
 
-// Literals and parameters, for which an instruction has one place.
+// Literals and parameters, of which an instruction can encode one.
 std::vector<Pair> second_constants() {
   auto in_two_blocks = [](const std::string& operation) {
     return "setp.ne.s32 %p1, %r13, 3; @%p1 bra.uni second; ld.volatile.global.u32 %r20, [%rd9]; " + operation +
@@ -404,7 +404,7 @@ std::vector<Pair> parts_and_tables() {
   };
 }
 
-// Work on what is the same in all lanes: with the shape of the launch, and with a known one.
+// Warp-uniform computations: with the shape of the launch, and with a known shape.
 std::vector<Pair> uniform_work() {
   const auto shape = [](std::string body) {
     return "mov.u32 %r40, %ctaid.x; mov.u32 %r41, %ntid.x; mul.lo.s32 %r42, %r40, %r41; " + body;
@@ -431,7 +431,7 @@ std::vector<Pair> uniform_work() {
   };
 }
 
-// What branches skip, and how ptxas takes it: under a predicate, behind a branch, gathering lanes behind it.
+// Code skipped by branches, and its treatment by ptxas: predicated, behind a branch, with reconvergence after it.
 std::vector<Pair> skipped_code() {
   const std::string by_whole_warps = "bar.sync 0; setp.gt.s32 %p1, %r1, 31;";
   const auto skipped = [](const std::string& test, const char* branch, int stores, const std::string& more = "") {

@@ -1,5 +1,5 @@
-// The estimates of ir/machine against what ptxas makes of our samples: size of the code, registers, and which of two
-// versions of a kernel is the longer one. The bounds are what is reached, rounded to the worse side.
+// The estimates of ir/machine against ptxas' results for our samples: size of the code, registers, and the longer one
+// of two versions of a kernel. The bounds are the measured values, rounded to the worse side.
 #include "ir/machine/figures/figures.h"
 #include "ir/machine/registers/registers.h"
 #include "ir/machine/select/lowering.h"
@@ -64,20 +64,20 @@ double mean(const std::vector<double>& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
-// The samples are written for sm_80: an older machine is given the same text under its own name.
+// The samples are written for sm_80: other machines get the same text with their own name.
 std::string for_target(std::string text, uint32_t capability) {
   const std::string written = ".target " + target_architecture(text);
   if (capability < 80) text.replace(text.find(written), written.size(), ".target sm_" + std::to_string(capability));
   return text;
 }
 
-// Prints the estimates that are far off, and gives the mean absolute errors of code size and registers.
+// Prints the estimates with large errors, and returns the mean absolute errors of code size and registers.
 std::pair<double, double> compare_with_ptxas(uint32_t capability) {
   std::vector<double> sizes, registers;
   for (const std::string& sample : sample_texts()) {
     const std::string text = for_target(sample, capability);
     Result<FiguresByFunction> figures = machine_figures(text, "sm_" + std::to_string(capability));
-    if (!figures && capability < 80) continue; // what came later
+    if (!figures && capability < 80) continue; // features of later machines
     REQUIRE(figures.ok());
     for (const auto& [name, found] : estimate(text, capability)) {
       const MachineFigures& real = figures->at(name);
@@ -95,7 +95,7 @@ std::pair<double, double> compare_with_ptxas(uint32_t capability) {
   return {mean(sizes), mean(registers)};
 }
 
-// What our passes make of samples; the names are the pipelines.
+// Our passes' versions of samples; the names are the pipelines.
 constexpr const char* pipelines[] = {"r2d2(force)",
                                      "r2d2(force,candidates=2)",
                                      "r2d2(force,persistent)",
@@ -107,7 +107,7 @@ constexpr const char* pipelines[] = {"r2d2(force)",
                                      "spill(limit=24)",
                                      "schedule(force,goal=loads)"};
 
-// Empty where the passes leave the text as it is.
+// Returns "" if the passes leave the text unchanged.
 std::string rewritten(const std::string& ptx, const std::string& passes) {
   ReadText text(ptx);
   REQUIRE(text.ok());
@@ -119,7 +119,7 @@ std::string rewritten(const std::string& ptx, const std::string& passes) {
   return after == before ? std::string() : after;
 }
 
-// Kernels of both texts. Nothing where ptxas refuses one for this machine.
+// The kernels of both texts. Empty if ptxas refuses one for this machine.
 std::vector<tests::VersionPair> pairs_of(const std::string& text, const std::string& version,
                                          const std::string& changed, uint32_t capability) {
   const std::string architecture = "sm_" + std::to_string(capability);
@@ -127,7 +127,7 @@ std::vector<tests::VersionPair> pairs_of(const std::string& text, const std::str
   std::vector<tests::VersionPair> pairs;
   Result<FiguresByFunction> real_before = machine_figures(original, architecture);
   Result<FiguresByFunction> real_after = machine_figures(after, architecture);
-  if (capability < 80 && !(real_before && real_after)) return pairs; // what came later
+  if (capability < 80 && !(real_before && real_after)) return pairs; // features of later machines
   REQUIRE_MESSAGE((real_before && real_after), version);
   const auto before = estimate(original, capability);
   for (const auto& [kernel, found] : estimate(after, capability)) {
@@ -143,7 +143,7 @@ void append(std::vector<tests::VersionPair>& all, const std::vector<tests::Versi
   all.insert(all.end(), more.begin(), more.end());
 }
 
-// The share of the pairs in which either side sees a difference; prints what is wrong.
+// The share of the pairs with the right order among those with a difference on either side; prints the wrong ones.
 double right_share(const std::vector<tests::VersionPair>& pairs) {
   tests::SignCounts counts;
   for (const tests::VersionPair& pair : pairs)
@@ -174,7 +174,7 @@ TEST_CASE("which of two versions is longer") {
   }
   constexpr uint32_t capabilities[] = {75, 80, 90};
   std::vector<tests::VersionPair> by_text, by_pass;
-  // Each version is judged on one machine, and each pipeline by a third of the samples: all would take minutes.
+  // Each version is tested on one machine, and each pipeline with a third of the samples: all would take minutes.
   size_t turn = 0, sample = 0;
   for (const std::string& text : sample_texts()) {
     for (const auto& [version, changed] : tests::versions_of(text))

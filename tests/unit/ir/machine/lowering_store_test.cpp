@@ -1,4 +1,4 @@
-// Kept lowerings against lowerings made anew: whatever one operand, guard or directive of a kernel becomes.
+// Cached lowerings against recomputed ones, for every change of an operand, guard or directive of a kernel.
 #include "ir/machine/select/lowering_store.h"
 
 #include "ir/ssa/ssa.h"
@@ -75,7 +75,7 @@ TEST_CASE("what was changed is never taken for what was there") {
             ++edits;
           }
         }
-      // One for the kernel, one for each edit, none for what was put back.
+      // One for the kernel, one for each edit, none for the restored versions.
       CHECK(store.computed() == store.asked());
     }
   }

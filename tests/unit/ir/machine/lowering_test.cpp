@@ -1,4 +1,4 @@
-// What folds into what, by the rules of the machines' own instruction sets: each case says what ptxas issues for it.
+// Fusions of instructions, by the rules of the machines' own instruction sets: each case states the code of ptxas.
 #include "ir/machine/select/lowering.h"
 
 #include "ir/ssa/ssa.h"
@@ -13,7 +13,7 @@ using namespace ptxrewrite::ir;
 
 namespace {
 
-// Weights of the instructions in the order of the text, "w" or "w+u" where the uniform datapath works.
+// Weights of the instructions in the order of the text, "w" or "w+u" if the uniform datapath is used.
 std::string weights(const std::string& body, uint32_t capability, bool ssa) {
   ReadText text(kernel(body));
   REQUIRE_MESSAGE(text.ok(), text.messages());
@@ -93,21 +93,21 @@ TEST_CASE("a move of a linear register is no instruction where all its readers c
   // Four registers: two, a coefficient and the other operand; with two others they are five.
   CHECK(weight_of_moves("r2d2.mov.b32 %r5, %lr0, %cr1;\nadd.s32 %r6, %r5, %r1;\n" + store) == 0);
   CHECK(weight_of_moves("r2d2.mov.b32 %r5, %lr0, %cr1;\nmad.lo.s32 %r6, %r5, %r1, %r2;\n" + store) == 1);
-  // Not twice in one instruction, not as what is stored, not into a register that is written on two paths.
+  // Not twice in one instruction, not as a stored value, not into a register that is written on two paths.
   CHECK(weight_of_moves(move + "mul.lo.s32 %r6, %r5, %r5;\n" + store) == 1);
   CHECK(weight_of_moves(move + "r2d2.mov.b32 %r7, %lr0, 4;\nmin.s32 %r6, %r5, %r7;\n" + store) == 1);
   CHECK(weight_of_moves(move + "st.global.u32 [%lr0], %r5;\n") == 1);
   CHECK(weight_of_moves("mov.u32 %r5, 0;\nsetp.lt.s32 %p1, %r1, 0;\n@%p1 r2d2.mov.b32 %r5, %lr0;\n"
                         "min.s32 %r6, %r5, %r1;\n" +
                         store) == 1);
-  // One register alone is an operand as any other.
+  // A single register is an ordinary operand.
   CHECK(weight_of_moves("r2d2.mov.b32 %r5, %lr1;\nst.global.u32 [%lr0], %r5;\n") == 0);
   CHECK(weight_of_moves("r2d2.mov.b32 %r5, %cr1;\nmul.lo.s32 %r6, %r5, %r5;\n" + store) == 0);
   CHECK(weight_of_moves("r2d2.mov.b64 %rd1, %cr0;\nst.global.u32 [%rd1], %r1;\n") == 0);
   CHECK(weight_of_moves("r2d2.mov.b64 %rd1, %lr0;\nst.global.u64 [%lr0], %rd1;\n") == 2);
 }
 
-// An offset that changes from trip to trip: only as long as its register holds the value of that trip.
+// An offset that changes from trip to trip: only while its register holds the value of that trip.
 TEST_CASE("a linear register plus a loop's offset is read where the offset still holds") {
   auto weight_of_move = [](const std::string& first, const std::string& second) {
     ReadText text("//@ ptxrewrite hardware 1\n.version 9.0\n.target sm_80\n.address_size 64\n"
@@ -161,7 +161,7 @@ TEST_CASE("neighbouring loads from shared memory at a linear register are joined
   CHECK(weights_of_loads(4) == 4);
 }
 
-// By ptxas 13.0 for sm_75 and sm_80: IMAD.MOV.U32 R3, RZ, RZ, 0x4 in front of IMAD.WIDE R2, R0, R3, c[0x0][0x160].
+// By ptxas 13.0 for sm_75 and sm_80: IMAD.MOV.U32 R3, RZ, RZ, 0x4 before IMAD.WIDE R2, R0, R3, c[0x0][0x160].
 TEST_CASE("the literal factor of wide multiply-adds comes into a register in each block that no other such dominates") {
   const std::string load = "ld.param.u64 %rd1, [p]; ld.global.u32 %r1, [%rd1];\n",
                     access = "mul.wide.s32 %rd2, %r1, 4; add.s64 %rd2, %rd1, %rd2; ld.global.u32 %r1, [%rd2];\n",
@@ -172,12 +172,12 @@ TEST_CASE("the literal factor of wide multiply-adds comes into a register in eac
                     long_work = work + work + work + work + work + work + work + work;
   CHECK(weights(load + branch + access + long_work + "M:" + access + "st.global.u32 [%rd1], %r1;\n", 80, true) ==
         "2 1 1 1 0 2 1 1 1 1 1 1 1 1 1 0 2 1 1 1");
-  // Loops of several blocks move it anew.
+  // Loops of several blocks move it again.
   CHECK(weights(load + access + "L: " + access + branch + "st.global.u32 [%rd1], %r1;\n" + end + "M:", 80, true) ==
         "2 1 0 2 1 0 2 1 1 1 1 1 1 1");
 }
 
-// By ptxas 13.0 for sm_80: one IMAD.WIDE.U32 R2, R0, 0xc, R2, and the second sum in no instruction of its own.
+// By ptxas 13.0 for sm_80: one IMAD.WIDE.U32 R2, R0, 0xc, R2, and the second sum is fused.
 TEST_CASE("a wide product that is shifted is one product, a sum is known with its operands in either order") {
   CHECK(weights("ld.global.u32 %r1, [%rd1]; ld.global.u64 %rd1, [%rd1+8]; mul.wide.u32 %rd2, %r1, 3;\n"
                 "shl.b64 %rd2, %rd2, 2; add.s64 %rd2, %rd2, %rd1; st.global.u32 [%rd2], %r1;\n",
@@ -202,11 +202,11 @@ TEST_CASE("copies of a loop whose trips are known compute no number that follows
                        "add.s32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 10; @%p1 bra L;\nst.global.u32 [%rd1], %r4;\n"));
   REQUIRE_MESSAGE(text.ok(), text.messages());
   REQUIRE(construct_ssa(text.function()).ok());
-  // Loads and multiply-adds; in the text are those of one trip, the number's, and the loop's counter and branch.
+  // Loads and multiply-adds; the text has those of one trip, the number's, and the loop's counter and branch.
   CHECK(lower(text.function(), 80).unrolled_instructions() == 10 * 2 - (2 + 2 + 3));
 }
 
-// By ptxas 13.0: MOV R7, R5 in front of the loop, where both counters start.
+// By ptxas 13.0: MOV R7, R5 before the loop, where both counters start.
 TEST_CASE("one value that two counters of a loop start from is moved for one of them") {
   const std::string start = "ld.global.u32 %r1, [%rd1]; mov.u32 %r2, %r1;\n",
                     loop = "L: st.global.u32 [%rd1+4], %r1; add.s32 %r1, %r1, 3; add.s32 %r2, %r2, 5;\n"
@@ -215,7 +215,7 @@ TEST_CASE("one value that two counters of a loop start from is moved for one of 
   CHECK(weights(start + "xor.b32 %r2, %r2, 9;\n" + loop, 80, true) == "1 0 1 1 1 1 1 1 1 1");
 }
 
-// By ptxas 13.0: MUFU.RCP once, and again behind the loop that it may leave in two places.
+// By ptxas 13.0: MUFU.RCP once, and again after the loop, which may exit in two places.
 TEST_CASE("the reciprocal of a divisor stays at hand, but not through loops of several blocks") {
   const std::string divide = "div.s32 %r3, %r3, %r2; st.global.u32 [%rd1], %r3;\n",
                     loop = "L: ld.volatile.global.u32 %r3, [%rd1+4]; setp.lt.s32 %p1, %r3, %r2;\n",

@@ -1,5 +1,5 @@
-// Files with machines: what is written reads back as the same machine, a base stands for what is not said, and what is
-// wrong is told with its place.
+// Machine files: written machines are read back unchanged, missing fields are taken from the base, and errors are
+// reported with their position.
 #include "ir/machine/figures/machine_fields.h"
 #include "ir/machine/files/machine_file.h"
 
@@ -28,7 +28,7 @@ struct Reading {
   std::string messages;
 };
 
-// The bits of a machine, member by member, apart from the table of fields.
+// Compares the members of two machines bit by bit, independently of the table of fields.
 void check_same(const ir::Machine& a, const ir::Machine& b) {
   CHECK(a.name == b.name);
   CHECK(a.chip == b.chip);
@@ -50,7 +50,7 @@ void check_same(const ir::Machine& a, const ir::Machine& b) {
   CHECK(x.max_shared_bytes_per_block == y.max_shared_bytes_per_block);
   CHECK(x.shared_granularity == y.shared_granularity);
   CHECK(x.shared_reserved == y.shared_reserved);
-  // Groups that are figures through and through.
+  // Groups that consist of figures only.
   auto check_figures = [](const auto& one, const auto& other) {
     static_assert(sizeof one % sizeof(ir::Figure) == 0);
     const auto* p = reinterpret_cast<const ir::Figure*>(&one);
@@ -71,7 +71,7 @@ void check_same(const ir::Machine& a, const ir::Machine& b) {
 } // namespace
 
 TEST_CASE("the fields are all members of a machine, each once") {
-  // Every figure gets a value of its own; all members then differ from one another.
+  // Every figure gets a different value; so all members differ from one another.
   ir::Machine machine;
   std::set<std::string_view> names;
   for (const ir::MachineField& field : ir::machine_fields()) {

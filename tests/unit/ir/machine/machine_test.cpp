@@ -1,4 +1,4 @@
-// The table of machines, and how its rows are found.
+// The table of machines, and the search for its rows.
 #include "ir/machine/figures/machine.h"
 
 #include <doctest/doctest.h>
@@ -45,7 +45,7 @@ TEST_CASE("a target is counted as the newest machine that is not newer") {
   CHECK(compute_capability_of("") == 0);
 }
 
-// From the vendor's data sheets: rows that slipped by a column would not add up to these.
+// From the vendor's data sheets: rows that are shifted by a column would not add up to these.
 TEST_CASE("columns are where they belong") {
   const Machine& titan = *find_machine("titanv");
   CHECK(titan.occupancy.registers == 65536);

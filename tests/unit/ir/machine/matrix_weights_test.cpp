@@ -127,7 +127,7 @@ std::string with_moves(const Move& move, unsigned target, unsigned copies) {
   return kernel(target, body);
 }
 
-// How many machine instructions each of the copies from the third to the seventh adds, by ptxas and by us.
+// Machine instructions added by each of the copies from the third to the seventh, by ptxas and by our estimate.
 struct Added {
   double real = 0, estimated = 0;
 };
@@ -163,7 +163,7 @@ TEST_CASE("matrix products are as many instructions as ptxas makes of them") {
   for (const unsigned target : {75u, 80u, 90u}) {
     CAPTURE(target);
     for (const Product& product : products) {
-      // What newer machines have no instruction for is a call of a function.
+      // On newer machines an instruction without hardware support is a call of a function.
       const bool emulated =
           target >= 80 && std::string_view(product.mnemonic).find("m8n8k4.row.col.f") == 17 && !product.doubles;
       if (product.oldest > target || emulated) continue;
@@ -171,7 +171,7 @@ TEST_CASE("matrix products are as many instructions as ptxas makes of them") {
       const Added added = added_by(target, [&](unsigned copies) { return with_products(product, target, copies); });
       CAPTURE(added.real);
       CAPTURE(added.estimated);
-      // On 8.0 two empty slots stand between some products and a store of their results.
+      // On 8.0 there are two empty slots between some products and a store of their results.
       CHECK(std::abs(added.real - added.estimated) <= 2);
     }
     for (const Move& move : moves) {
@@ -197,7 +197,7 @@ TEST_CASE("tensor cores reach the peaks of their data sheets and no more") {
   CHECK(tera_operations("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 16 * 8 * 8) == near(156));
   CHECK(tera_operations("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", 16 * 8 * 32) == near(624));
   CHECK(tera_operations("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", 8 * 8 * 4) == near(19.5));
-  // Half of a sparse matrix is left out: 624 TFLOPS, counted as if it were there.
+  // Half of a sparse matrix is not stored: 624 TFLOPS, counted as if it were.
   CHECK(tera_operations("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", 16 * 8 * 32) == near(624));
   // TITAN V: 110 TFLOPS at 1200 MHz on 80 SMs; four products of 8 x 8 x 4 by instruction.
   const double clocks = clocks_of("titanv", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32");

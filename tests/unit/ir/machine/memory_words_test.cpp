@@ -1,6 +1,6 @@
-// Elements of 8 and 16 bits in vectors, and tables in constant memory: machine instructions beside the accesses
-// themselves. Figures: half of what four copies take more than two, by ptxas 11.8 for sm_35, sm_60 and sm_70 and 13.0
-// for sm_75, 80, 90 and 120, which agree but where a row says otherwise.
+// Elements of 8 and 16 bits in vectors, and tables in constant memory: machine instructions besides the accesses
+// themselves. Figures: half of the difference between four and two copies, by ptxas 11.8 for sm_35, sm_60 and sm_70 and
+// 13.0 for sm_75, 80, 90 and 120, which agree unless a row says otherwise.
 #include "ir/machine/select/lowering.h"
 #include "ir/ssa/ssa.h"
 #include "tests/unit/grammar/read.h"
@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint32_t capabilities[] = {35, 60, 70, 75, 80, 90, 120};
 
-// Of one copy; `body` writes a copy.
+// Machine instructions of one copy; `body` writes a copy.
 double marginal(const std::function<std::string(int)>& body, uint32_t capability) {
   uint32_t counts[2];
   for (int copies : {2, 4}) {
@@ -91,7 +91,7 @@ TEST_CASE("elements of vectors are taken out of words and put into them") {
     }
 }
 
-// I2F.U8 R, R.B1: before 9.0 of any byte, later of the lowest; halves always.
+// I2F.U8 R, R.B1: before 9.0 for any byte, later for the lowest one; halves always.
 TEST_CASE("conversions to floats take elements where they are") {
   for (uint32_t capability : capabilities)
     for (const Vector& vector : vectors) {
@@ -110,7 +110,7 @@ TEST_CASE("conversions to floats take elements where they are") {
     }
 }
 
-// LDC R, c[0x3][R + place]: the table's place and literals stand in the access, the index has 32 bits.
+// LDC R, c[0x3][R + place]: the table's address and literals are in the access, the index has 32 bits.
 TEST_CASE("tables in constant memory are read at an index of 32 bits") {
   for (uint32_t capability : capabilities) {
     INFO("sm_" << capability);
@@ -123,7 +123,7 @@ TEST_CASE("tables in constant memory are read at an index of 32 bits") {
           capability);
     };
     CHECK(lookup("cvt.u64.u32 %wide, %r1; add.s64 %sum, %place, %wide; ld.const.u8 %r2, [%sum+16];\n") == 4);
-    // Kepler to Pascal take the mask and the scale together in one of the two.
+    // Kepler to Pascal apply mask and scale together in one of the two.
     const double exact = capability < 70 ? 1 : 0;
     CHECK(std::abs(lookup("mul.wide.u32 %wide, %r1, 4; add.s64 %sum, %place, %wide; ld.const.u32 %r2, [%sum];\n") -
                    5) <= exact);

@@ -1,5 +1,5 @@
-// Blocks per SM against a search that hands out registers and shared memory block by block, and against the calculator
-// that comes with CUDA: systematically where steps are, and on a million random configurations each.
+// Blocks per SM against a search that allocates registers and shared memory block by block, and against CUDA's
+// calculator: systematically at the steps, and for a million random configurations each.
 #include "ir/machine/figures/occupancy.h"
 
 #include <doctest/doctest.h>
@@ -27,8 +27,8 @@ uint32_t up(uint32_t value, uint32_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// Puts blocks on an SM until one does not fit. Each partition of the register file keeps warps of its own: a warp goes
-// to the partition with the most room.
+// Places blocks on an SM until one does not fit. Each partition of the register file has its own warps: a warp is
+// placed in the partition with the most room.
 uint32_t blocks_by_filling(const Machine& machine, const KernelResources& kernel) {
   const OccupancyFacts& facts = machine.occupancy;
   uint32_t warps = (kernel.threads_per_block + 31) / 32;
@@ -69,7 +69,7 @@ template <class Visit> void for_each_configuration(Visit visit) {
         visit(KernelResources{threads, registers, shared});
 }
 
-// So many of any size, with half of the shared sizes near what blocks usually take.
+// This many configurations of any size, half of the shared sizes near those of usual blocks.
 template <class Visit> void for_random_configurations(const Machine& machine, size_t count, Visit visit) {
   std::mt19937 random(machine.sms * 1000 + machine.compute_capability);
   auto below = [&](uint32_t limit) { return static_cast<uint32_t>(random() % limit); };
@@ -80,8 +80,8 @@ template <class Visit> void for_random_configurations(const Machine& machine, si
 }
 constexpr size_t random_configurations = 1'000'000;
 
-// The partitions of an SM are filled in turns by an allocator that is not the one above: how many whole warps each
-// holds is counted, and blocks are dealt out warp by warp, from one partition to the next.
+// Fills the partitions of an SM in turns, independently of the allocator above: counts the whole warps that each holds,
+// and deals out blocks warp by warp, from one partition to the next.
 uint32_t blocks_by_dealing(const Machine& machine, const KernelResources& kernel) {
   const OccupancyFacts& facts = machine.occupancy;
   const uint32_t warps = (kernel.threads_per_block + 31) / 32;
@@ -188,7 +188,7 @@ TEST_CASE("blocks per SM are what the calculator of CUDA says") {
     state.carveoutConfig = SHAREDMEM_CARVEOUT_MAX_SHARED;
     auto compare = [&](const KernelResources& kernel) {
       if (kernel.registers > facts.max_registers_per_thread)
-        return; // the calculator takes 256, which no kernel can have
+        return; // the calculator accepts 256, which no kernel can have
       cudaOccFuncAttributes attributes;
       attributes.maxThreadsPerBlock = INT_MAX;
       attributes.numRegs = static_cast<int>(kernel.registers);
@@ -203,7 +203,7 @@ TEST_CASE("blocks per SM are what the calculator of CUDA says") {
       uint32_t expected = static_cast<uint32_t>(result.activeBlocksPerMultiprocessor);
       uint32_t found = occupancy(machine, kernel).blocks;
       if (found == expected) return;
-      // Of 6.0 the calculator grants registers in two partitions, and refuses blocks as if there were four.
+      // For 6.0 the calculator assigns registers in two partitions, and refuses blocks as if there were four.
       if (machine.compute_capability == 60 && expected == 0) return;
       CAPTURE(machine.name);
       CAPTURE(kernel.threads_per_block);

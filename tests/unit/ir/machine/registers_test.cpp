@@ -1,4 +1,4 @@
-// Registers that values surely need, since all of them are live across a barrier.
+// Registers that are certainly needed, since all values are live across a barrier.
 #include "ir/machine/registers/registers.h"
 
 #include "ir/machine/figures/figures.h"
@@ -42,7 +42,7 @@ TEST_CASE("values that are live at the same time have registers of their own") {
         if (ssa) REQUIRE(construct_ssa(text.function()).ok());
         unsigned units = count * (type[1] == '6' ? 2 : 1);
         uint32_t need = register_need(text.function(), 80).registers;
-        CHECK(need >= units + 2); // and the address
+        CHECK(need >= units + 2); // plus the address
         CHECK(need <= units + 12);
         if (!find_ptxas()) continue;
         Result<FiguresByFunction> figures = machine_figures(ptx, "sm_80");

@@ -1,5 +1,5 @@
-// How many instructions of an expansion are the special unit's: as counted in what ptxas of CUDA 13.0 makes for sm_75
-// (MUFU, I2F, F2I, F2F, FLO, POPC, BREV on the path that every execution takes, looked at with nvdisasm).
+// Special-unit instructions of an expansion: as counted in the code of ptxas of CUDA 13.0 for sm_75 (MUFU, I2F, F2I,
+// F2F, FLO, POPC, BREV on the path of every execution, disassembled with nvdisasm).
 #include "ir/machine/figures/special_work.h"
 
 #include "ir/machine/figures/weights.h"

@@ -1,5 +1,5 @@
-// Which loops the assembler copies, against ptxas: of loops with more and more work, the longest one that is unrolled,
-// for work of many kinds beside. A loop is unrolled where a longer one has much less code.
+// Loops that the assembler unrolls, against ptxas: for loops with more and more work, the longest one that is unrolled,
+// with many kinds of additional work. A loop is unrolled if a longer one has much less code.
 #include "ir/machine/figures/figures.h"
 #include "ir/machine/select/lowering.h"
 #include "ir/ssa/ssa.h"
@@ -27,7 +27,7 @@ std::string repeated(const std::string& text, unsigned times) {
   return all;
 }
 
-// The counter is %r1 and, if `trips` is none, starts with a parameter; %rd1 moves on, %rd2 and %r6 do not, %r5 is zero.
+// The counter is %r1; without `trips` it starts with a parameter; %rd1 changes, %rd2 and %r6 do not, %r5 is zero.
 std::string kernel(unsigned number, const std::string& beside, unsigned sums, unsigned trips, bool left_in_middle) {
   const std::string start = trips ? "mov.u32 %r1, " + std::to_string(trips) + ";\n" : "ld.param.u32 %r1, [n];\n";
   return ".visible .entry k" + std::to_string(number) +
@@ -78,7 +78,7 @@ std::vector<Case> cases() {
   };
 }
 
-// Only where trips are counted.
+// Only with a known number of trips.
 std::vector<Case> known_cases() {
   return {
       {"four barriers", repeated("bar.sync 0;", 4)},
@@ -95,7 +95,7 @@ struct Longest {
   unsigned by_ptxas = 0, estimated = 0;
 };
 
-// The last of the sizes behind which code is much shorter.
+// The last of the sizes before the code gets much shorter.
 template <class Size> unsigned last_copied(const std::vector<unsigned>& sums, Size&& size_of) {
   for (size_t i = sums.size() - 1; i > 0; --i)
     if (size_of(sums[i]) + 10 < size_of(sums[i - 1])) return sums[i - 1];

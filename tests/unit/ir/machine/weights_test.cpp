@@ -1,5 +1,5 @@
-// Every kind of row of weights.def against ptxas: kernels that hold an instruction twice and four times, with operands
-// from memory and results to memory, differ by two of it. Long: the list of instructions is data.
+// Every kind of row of weights.def against ptxas: kernels with two and with four copies of an instruction, with
+// operands from memory and results to memory, differ by two copies. Long: the list of instructions is data.
 #include "ir/machine/figures/figures.h"
 #include "ir/machine/select/lowering.h"
 #include "ir/ssa/ssa.h"
@@ -378,7 +378,7 @@ constexpr Case cases[] = {
     {"vabsdiff.s32.s32.s32", "s32", "s32 s32"},
 };
 
-// How a value of a type is kept: the type of its load and store, and the prefix of its registers.
+// The storage of a value by type: the type of its load and store, and the prefix of its registers.
 std::pair<std::string, std::string> storage(const std::string& type) {
   if (type == "f32" || type == "f64") return {type, type == "f32" ? "%f" : "%d"};
   if (type.ends_with("64")) return {"b64", "%rd"};

@@ -1,4 +1,4 @@
-// Attempts at kernels that earlier passes have given further parameters: conditions speak of the original's launch.
+// Attempts at kernels with parameters added by earlier passes: conditions refer to the original's launch.
 #include "transforms/common/attempt.h"
 
 #include "grammar/reader.h"
@@ -26,7 +26,7 @@ TEST_CASE("added parameters are written out in conditions and in further paramet
   CHECK(attempt.over_original_launch("P2+4*P1 < P20") == "zext32(P1*3)+4*P1 < P20");
   CHECK(attempt.over_original_launch("sext64(P3)%PP2") == "sext64(zext64(P0 - 1))%PP2");
   CHECK(attempt.over_original_launch("P0 < ntid.x") == "P0 < ntid.x");
-  // A value that there is gets no parameter of its own; one of this attempt is written out in the next.
+  // A value that exists already gets no parameter; one of this attempt is expanded in the next.
   CHECK(attempt.added_parameters() == 0);
   attempt.launch_parameter(ir::ScalarType::u32, "P1*3");
   CHECK(attempt.added_parameters() == 0);

@@ -1,5 +1,5 @@
 // Families: choice of sites, variants and their extension by a second family. The families of this file remove the
-// arithmetic of one literal, under a condition that is theirs.
+// arithmetic of one literal, under a condition of their own.
 #include "transforms/common/family.h"
 
 #include "grammar/reader.h"
@@ -17,7 +17,7 @@ using namespace ptxrewrite::transforms::legal;
 
 namespace {
 
-// Sites: remainders by `divisor`, replaced by the dividend, and remainders by 1000, where work is added.
+// Sites: remainders by `divisor`, replaced by the dividend, and remainders by 1000, to which work is added.
 bool replace_remainders(Attempt& attempt, SiteFilter& sites, uint64_t divisor, const std::string& predicate) {
   ir::Function& function = attempt.function();
   bool changed = false;
@@ -95,7 +95,7 @@ Change second_parameter(ir::Function& function, PassContext& context) {
   return run_family(function, context, {"spill", five_times});
 }
 
-// Families ask whether the name of a registered pass stands behind the kernel's: these use names that there are.
+// Families test whether the name of a registered pass follows the kernel's: these use existing names.
 PipelineStep step(Change (*run)(ir::Function&, PassContext&), std::string_view name, bool force) {
   PipelineStep one;
   one.pass = family_pass(name, "test", run);
@@ -156,7 +156,7 @@ TEST_CASE("a second family adds its requirement to the variant and leaves the or
   CHECK(count(ran.text, "//@ dce requires P1 < 7\n") == 1);
   CHECK(count(ran.text, "//@ spill requires P1 < 9\n") == 1);
   CHECK(count(ran.text, "//@ spill original") == 0);
-  // The variant has no remainder left, the original both.
+  // The variant has no remainder, the original has both.
   CHECK(count(ran.text, "rem.u32") == 2);
 }
 

@@ -1,5 +1,5 @@
-// Four bytes that are computed alike, and sums over bytes: found in their patterns, refused one step outside. That the
-// replacements compute the same is what tests/rules proves and tests/families runs.
+// Four bytes with equal computations, and sums over bytes: found in their patterns, refused one step outside of them.
+// tests/rules proves and tests/families tests that the replacements compute the same.
 #include "grammar/reader.h"
 #include "ir/core/print.h"
 #include "transforms/manager/pipeline.h"
@@ -38,8 +38,8 @@ bool holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// %r1 and %r2 are words; `of` makes %r(20+i) of %b(i) and %b(8+i), byte i of the one and byte order[i] of the other;
-// the four are put together in %r30.
+// %r1 and %r2 are words; `of` computes %r(20+i) from %b(i) and %b(8+i), byte i of the one and byte order[i] of the
+// other; %r30 combines the four.
 std::string together(const std::string& of, const std::array<unsigned, 4>& order = {0, 1, 2, 3}) {
   std::string body = "ld.global.u32 %r1, [%rd1];\nld.global.u32 %r2, [%rd1+4];\n";
   for (unsigned i = 0; i < 4; ++i) {
@@ -76,12 +76,12 @@ TEST_CASE("composite bytes: averages, extremes and sums of four bytes in one reg
 
 TEST_CASE("composite bytes: one step outside") {
   const std::string average = "add.s32 $t, $a, $b;\nadd.s32 $u, $t, 1;\nshr.u32 $d, $u, 1;\n";
-  CHECK(holds(run_composite(together(average, {0, 2, 1, 3})), "bfe")); // bytes of other places
+  CHECK(holds(run_composite(together(average, {0, 2, 1, 3})), "bfe")); // bytes at other positions
   CHECK(holds(run_composite(together("add.s32 $t, $a, $b;\nadd.s32 $u, $t, 2;\nshr.u32 $d, $u, 1;\n")), "bfe"));
   CHECK(holds(run_composite(together("add.s32 $t, $a, $b;\nadd.s32 $u, $t, 1;\nshr.u32 $d, $u, 2;\n")), "bfe"));
   CHECK(holds(run_composite(together("add.s32 $t, $a, $b;\nmin.s32 $d, $t, 254;\n")), "bfe"));
   CHECK(holds(run_composite(together("sub.s32 $d, $a, $b;\n")), "bfe"));
-  // One of the four is another thing.
+  // One of the four is different.
   std::string one_other = together("min.u32 $d, $a, $b;\n");
   one_other.replace(one_other.rfind("min.u32"), 7, "max.u32");
   CHECK(holds(run_composite(one_other), "bfe"));

@@ -1,5 +1,5 @@
-// The choice of pairs against brute force: every order of a small block's items that the paper's rules allow, found by
-// emitting item after item, without the solver's windows, segments or bounds.
+// The choice of pairs against brute force: every order of a small block's items permitted by the paper's rules, found
+// by emitting item by item, without the solver's windows, segments or bounds.
 #include "transforms/composite/composite_choice.h"
 
 #include <doctest/doctest.h>
@@ -14,8 +14,8 @@ using namespace ptxrewrite::transforms::composite;
 
 namespace {
 
-// Emits items one after the other: the next node alone, or any pair whose sources are there. Remembers what each state
-// can still gain.
+// Emits items in sequence: the next single node, or any pair whose sources are available. Caches the best remaining
+// gain of each state.
 class BruteForce {
 public:
   explicit BruteForce(const Problem& problem) : problem_(problem) {}
@@ -26,12 +26,12 @@ private:
     uint32_t done = 0;    // nodes, as bits
     uint32_t in_slot = 0; // nodes that are first halves: their results are not in registers
     int32_t writer = -1;  // the first half whose result the slot holds
-    uint32_t alone = 0;   // nodes below it no longer stand alone: single nodes keep their order
+    uint32_t alone = 0;   // nodes below it can no longer be single: single nodes keep their order
     auto operator<=>(const State&) const = default;
   };
   static constexpr int64_t impossible = INT64_MIN / 2;
 
-  // Can this half read what it reads? `own`: its partner.
+  // Whether the sources of this half are available. `own`: its partner.
   bool readable(const State& state, uint32_t node, uint32_t own) const {
     return std::ranges::all_of(problem_.reads[node], [&](uint32_t read) {
       if (read == own) return true;
@@ -45,7 +45,7 @@ private:
     auto [known, is_new] = known_.try_emplace(state, impossible);
     if (!is_new) return known->second;
     int64_t most = impossible;
-    // A node alone. Those before it that are not done will have to be in pairs.
+    // A single node. Skipped earlier nodes have to be in pairs.
     for (uint32_t node = state.alone; node < problem_.size(); ++node) {
       if ((state.done >> node & 1) || !readable(state, node, UINT32_MAX)) continue;
       State next = state;
@@ -104,7 +104,7 @@ TEST_CASE("small blocks: no order of pairs gains more than the chosen one") {
     CHECK(choice.gain == sum);
     int64_t best = BruteForce(problem).best();
     CHECK_MESSAGE(choice.gain == best, "block " << i);
-    Problem unlimited = problem; // without the slot: nobody but the second half reads a first half
+    Problem unlimited = problem; // without the slot: only the second half reads a first half
     for (uint32_t node = 0; node < problem.size(); ++node)
       std::erase_if(unlimited.reads[node], [&](uint32_t read) {
         return std::ranges::none_of(problem.pairs,
@@ -153,16 +153,16 @@ TEST_CASE("pairs stand between what is first and what is last") {
 }
 
 TEST_CASE("the slot holds one intermediate result at a time") {
-  // 4 reads what 0 and 3 compute, 2 what 1 does: the pair 2-3 stands between the pair 0-1 and the last reader of 0.
+  // 4 reads the results of 0 and 3, 2 that of 1: the pair 2-3 is between the pair 0-1 and the last reader of 0.
   Problem crossing{{{}, {0}, {1}, {2}, {0, 3}}, {false, false, false, false, false}, {{0, 1, 1}, {2, 3, 1}}};
   CHECK(choose_pairs(crossing).gain == 1);
-  // Where 4 does not wait for 3, the second pair stands behind it.
+  // If 4 does not depend on 3, the second pair follows it.
   Problem behind{{{}, {0}, {1}, {2}, {0}}, {false, false, false, false, false}, {{0, 1, 1}, {2, 3, 1}}};
   CHECK(choose_pairs(behind).gain == 2);
-  // A call between the pair, which it reads, and another reader loses the slot.
+  // A call between the pair, which it reads, and another reader clobbers the slot.
   Problem call{{{}, {0}, {1}, {0}}, {false, false, true, false}, {{0, 1, 1}}};
   CHECK(choose_pairs(call).gain == 0);
-  // A call that need not wait for the pair does not.
+  // A call that does not depend on the pair does not.
   Problem free_call{{{}, {0}, {}, {0}}, {false, false, true, false}, {{0, 1, 1}}};
   CHECK(choose_pairs(free_call).gain == 1);
 }

@@ -1,4 +1,4 @@
-// The hardware form of `composite` on texts: what it promises beyond the goldens, which show one listing each.
+// The hardware form of `composite` on texts: its guarantees beyond the goldens, which show one listing each.
 #include "tests/unit/transforms/r2d2/r2d2_fixture.h"
 
 #include "ir/edit/dead_code.h"
@@ -96,7 +96,7 @@ TEST_CASE("the verifier watches the slot") {
                      "st.global.u32 [%base], %r6;");
   REQUIRE(fused.composites == 1);
   CHECK(fused.slot_reads == 1);
-  // Without the composite, nothing is in the slot.
+  // Without the composite, the slot is empty.
   ir::Function& function = kernel(*fused.module, "k");
   for (ir::BlockId block : function.layout)
     for (ir::InstructionId id : function.instructions_in(block)) {
@@ -112,7 +112,7 @@ TEST_CASE("the verifier watches the slot") {
   std::vector<ir::VerifierFinding> findings = ir::verify(function);
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].rule == "crf");
-  // Dead code removal keeps what others read from the slot.
+  // Dead code removal keeps results that are read from the slot.
   Fused again = fuse("xor.b32 %r4, %r1, %r2; shl.b32 %r5, %r4, 3; max.u32 %r6, %r4, %r5; st.global.u32 [%base], %r6;");
   ir::remove_dead_code(kernel(*again.module, "k"));
   CHECK(ir::verify(kernel(*again.module, "k")).empty());

@@ -1,4 +1,4 @@
-// DAC's legal form: which loads run ahead, which writes they may pass, and the estimate.
+// DAC's legal form: the loads that run ahead, the writes that they may pass, and the estimate.
 #include "grammar/reader.h"
 #include "ir/core/print.h"
 #include "ir/ssa/ssa.h"
@@ -57,7 +57,7 @@ Outcome rewrite(const std::string& text, const std::string& options, const std::
   return result;
 }
 
-// A loop of %r1 trips over `body`, which finds the address of its row in %rd4; `advance` is added to that in each trip.
+// A loop of %r1 trips over `body`, whose row address is in %rd4; `advance` is added to it in each trip.
 std::string loop(const std::string& body, const std::string& condition = "setp.lt.u32 %p2, %r4, %r1;",
                  const std::string& target = "sm_80", const std::string& header = ".reqntid 32\n", int advance = 128) {
   return ".version 8.0\n.target " + target +
@@ -105,9 +105,9 @@ TEST_CASE("What cannot be told ahead stays, with its reason") {
     CHECK(result.change == Change::unchanged);
     return result.text;
   };
-  // The loop's end is in the data.
+  // The end of the loop depends on loaded data.
   CHECK(contains(reason(loop(sum, "setp.ne.u32 %p2, %r6, 0;")), "the end of the loop is not known ahead"));
-  // So is the address.
+  // So does the address.
   CHECK(contains(reason(loop("ld.global.u32 %r6, [%rd5];\ncvt.u64.u32 %rd7, %r6;\nadd.s64 %rd8, %rd1, %rd7;\n"
                              "ld.global.u32 %r7, [%rd8];\nadd.u32 %r5, %r5, %r7;")),
                  "its address is not known ahead: it depends on loaded data"));
@@ -125,7 +125,7 @@ TEST_CASE("Fences and ordered accesses keep loads in their place, but not loads 
     CAPTURE(order);
     CHECK(rewrite(loop(sum + "\n" + order), "force,form=ring").change == Change::unchanged);
     CHECK(rewrite(loop(read_only + "\n" + order), "force,form=ring").change == Change::changed);
-    // A prefetch reads nothing that anyone sees.
+    // A prefetch has no visible effect.
     CHECK(rewrite(loop(sum + "\n" + order), "force,form=prefetch").change == Change::changed);
   }
 }
@@ -134,14 +134,14 @@ TEST_CASE("Forms need what they need") {
   CHECK(contains(rewrite(loop(sum, "setp.lt.u32 %p2, %r4, %r1;", "sm_75"), "force,form=ring").text, "sm_80"));
   CHECK(rewrite(loop(sum, "setp.lt.u32 %p2, %r4, %r1;", "sm_50"), "force").change == Change::changed);
   CHECK(rewrite(loop(sum, "setp.lt.u32 %p2, %r4, %r1;", "sm_50"), "force,form=prefetch").change == Change::changed);
-  // cp.async copies no two bytes; a register does.
+  // cp.async cannot copy two bytes; a register can.
   const std::string narrow = "ld.global.u16 %h1, [%rd4];\ncvt.u32.u16 %r6, %h1;\nadd.u32 %r5, %r5, %r6;";
   CHECK(contains(rewrite(loop(narrow), "force,form=ring").text, "4, 8 or 16 bytes"));
   CHECK(rewrite(loop(narrow), "force").change == Change::changed);
-  // The kernel's own groups would be counted among the ring's.
+  // The kernel's own groups would be counted with those of the ring.
   const std::string own = sum + "\ncp.async.ca.shared.global [%r5], [%rd4], 4;\n";
   CHECK(contains(rewrite(loop(own), "force,form=ring").text, "asynchronous copies of its own"));
-  // 1,024 threads of 16 bytes in 4 stages are more than there is.
+  // 1,024 threads of 16 bytes in 4 stages exceed the shared memory.
   const std::string wide = "ld.global.v4.u32 {%r6, %r7, %r8, %r9}, [%rd4];\nadd.u32 %r5, %r6, %r9;";
   CHECK(contains(rewrite(loop(wide, "setp.lt.u32 %p2, %r4, %r1;", "sm_80", ".reqntid 1024\n"), "force,form=ring").text,
                  "more shared memory than there is"));
@@ -200,7 +200,7 @@ TEST_CASE("Comparisons that are the same in whole warps, against each warp's thr
         const bool said = transforms::legal::parts_between_warps(offset, bound, or_equal);
         CHECK((!said || same));
         found += said;
-        // Nothing near the ends of the numbers is claimed, all else is.
+        // No claims near the ends of the range of numbers, full ones elsewhere.
         if (offset >= 0 && bound >= 0) CHECK(said == same);
       }
   CHECK(found > 0);
@@ -219,7 +219,7 @@ TEST_CASE("Branches by whole warps are marked where warps lie in rows") {
   CHECK(contains(rewrite(text(".reqntid 128, 2\n", "setp.ge.u32 %p1, %r1, 64;"), "force").printed, "bra.uni"));
   CHECK(contains(rewrite(text(".reqntid 64, 4\n", "setp.gt.s32 %p1, %r1, 31;"), "force").printed, "bra.uni"));
   CHECK_FALSE(contains(rewrite(text(".reqntid 128, 2\n", "setp.ge.u32 %p1, %r1, 63;"), "force").printed, "bra.uni"));
-  // ptxas finds it itself where the block is one row; predicates serve where no lanes exchange values.
+  // ptxas finds it itself if the block is one row; predicates suffice if no lanes exchange values.
   CHECK(rewrite(text(".reqntid 256\n", "setp.ge.u32 %p1, %r1, 64;"), "force").change == Change::unchanged);
   CHECK_FALSE(
       contains(rewrite(text(".reqntid 128, 2\n", "setp.ge.u32 %p1, %r1, 64;", "add.s32 %r1, %r1, 1;"), "force").printed,

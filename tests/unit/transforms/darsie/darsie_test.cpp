@@ -1,5 +1,5 @@
-// Pass `darsie`: marks go into the text and out of it byte for byte, mean the same after printing, and leave the
-// machine code alone; kernels for one launch shape compute what the original computes there and say when they may run.
+// Pass `darsie`: marks are added and removed byte for byte, mean the same after printing, and leave the machine code
+// alone; kernels for one launch shape compute the original's results there and state when they may run.
 #include "grammar/reader.h"
 #include "ir/analysis/redundancy/redundancy.h"
 #include "ir/core/print.h"
@@ -166,7 +166,7 @@ TEST_CASE("in a pipeline the marks are those of the rewritten code") {
         written += ir::written_mark(*function, id).has_value();
       }
   CHECK(real > 100);
-  // Copies that leaving SSA form needs came later.
+  // Copies added by leaving SSA form have no marks.
   CHECK(written * 100 >= real * 95);
   CHECK(report->statistics["darsie.conditional"] > 20);
   CHECK(!only_annotates(*pipeline, OutputForm::annotated));
@@ -203,7 +203,7 @@ TEST_CASE("a kernel for one block shape: indices, conditions, dead code") {
   CHECK(text.find(".reqntid 32, 4, 1") != std::string::npos);
   CHECK(text.find("%ntid") == std::string::npos);
   CHECK(text.find("%tid.x") != std::string::npos);
-  // tid.x < 32 always; the bound on the parameter stays.
+  // tid.x < 32 is always true; the bound on the parameter is kept.
   CHECK(text.find("setp.ge.u32") == std::string::npos);
   CHECK(text.find("setp.ge.s32") != std::string::npos);
   CHECK(text_of(*result.module, "k").find("%ntid.x") != std::string::npos);
@@ -298,7 +298,7 @@ TEST_CASE("a kernel for one launch that is worse is not kept, unless by force") 
     MESSAGE("left out: there is no ptxas");
     return;
   }
-  // ptxas unrolls a loop of a few trips when it knows how many there are.
+  // ptxas unrolls a loop of a few trips if their number is known.
   const std::string loop =
       body("ld.param.u64 %rd1, [p];\nld.param.u32 %r1, [n];\nmov.u32 %r2, 0;\nmov.u32 %r3, 1;\n"
            "LOOP:\nmul.wide.u32 %rd2, %r2, 4;\nadd.s64 %rd3, %rd1, %rd2;\n"

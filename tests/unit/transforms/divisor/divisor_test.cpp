@@ -1,4 +1,4 @@
-// Pass `divisor`: which divisions it finds, when its variant runs, and that it leaves the same memory then.
+// Pass `divisor`: the divisions that it finds, its launch condition, and equal memory after the variant.
 #include "tests/unit/transforms/variant_fixture.h"
 
 using namespace ptxrewrite;
@@ -6,7 +6,7 @@ using namespace ptxrewrite::tests;
 
 namespace {
 
-// A kernel k(p, n, w): `body` leaves %r20 .. %r23, which are stored behind one another for each thread.
+// A kernel k(p, n, w): `body` computes %r20 .. %r23, which are stored to consecutive words of each thread.
 std::string kernel_text(const std::string& body, const std::string& head = "") {
   return ".version 8.0\n.target sm_80\n.address_size 64\n"
          ".visible .entry k(.param .u64 p, .param .u32 n, .param .u32 w)" +
@@ -76,7 +76,7 @@ TEST_CASE("dividends of any value: data from memory") {
   SUBCASE("unsigned") {
     RewrittenModule rewritten(kernel_text(std::string(load) + "div.u32 %r20, %r7, %r2;\nrem.u32 %r21, %r7, %r2;\n"),
                               "divisor(force)");
-    CHECK(rewritten.variant().find(".param .u64 k_launch_param_") != std::string::npos); // what is added
+    CHECK(rewritten.variant().find(".param .u64 k_launch_param_") != std::string::npos); // added parameters
     for (uint32_t w : divisors) {
       CAPTURE(w);
       CHECK(rewritten.takes_variant(launch_of(64, 2, 0, w)));
@@ -166,7 +166,7 @@ TEST_CASE("quotients of quotients and of remainders: the index of an image's cha
                            "mul.lo.s32 %r10, %r1, %r2;\ndiv.s32 %r11, %r6, %r10;\nadd.s32 %r21, %r8, %r11;\n";
   RewrittenModule rewritten(kernel_text(body), "divisor(force)");
   CHECK(rewritten.report.statistics.at("divisor.sites") == 4);
-  CHECK(rewritten.variant().find("mad.hi.s32") == std::string::npos); // all are known not to be negative
+  CHECK(rewritten.variant().find("mad.hi.s32") == std::string::npos); // all are known to be non-negative
   CHECK(rewritten.takes_variant(launch_of(64, 3, 5, 7)));
   CHECK(rewritten.takes_variant(launch_of(64, 3, 1, 1)));
   CHECK_FALSE(rewritten.takes_variant(launch_of(64, 3, 0, 7)));
@@ -176,14 +176,14 @@ TEST_CASE("quotients of quotients and of remainders: the index of an image's cha
 }
 
 TEST_CASE("what is left alone") {
-  // Literals are the assembler's business; a divisor that differs between threads, or is read from memory; a guard.
+  // Literals are left to the assembler; a divisor that differs between threads, or is read from memory; a guard.
   for (const char* body :
        {"div.s32 %r20, %r6, 7;\n", "div.s32 %r20, %r6, %r5;\n", "ld.global.u32 %r7, [%rd1];\ndiv.u32 %r20, %r6, %r7;\n",
         "setp.lt.s32 %p1, %r6, 5;\n@%p1 div.s32 %r20, %r6, %r2;\n", "div.u32 %r20, %r2, %r6;\n"}) {
     CAPTURE(body);
     CHECK_FALSE(RewrittenModule(kernel_text(body), "divisor(force)").changed());
   }
-  // Nobody computes parameters where no launch predicates are allowed.
+  // Without launch predicates there are no host-computed parameters.
   CHECK_FALSE(RewrittenModule(kernel_text(quotient_and_remainder), "divisor(force,discharge=proved)").changed());
 }
 

@@ -1,8 +1,8 @@
-// The numbers that stand for a divisor, as the launch expressions give them, against division itself.
+// The numbers that replace a divisor, as computed by the launch expressions, against division itself.
 //
-// For one divisor, n*m/2^k (rounded up) exceeds n/d by n times a constant, and (n+1)*m/2^k (rounded down) stays behind
-// by n times one: if the quotient is right for the largest dividends in front of a multiple and at one, it is right for
-// all. So each divisor is looked at with its largest multiples, and with edges.
+// For one divisor, n*m/2^k (rounded up) exceeds n/d by n times a constant, and (n+1)*m/2^k (rounded down) falls short
+// by n times one: if the quotient is right for the largest dividends before and at a multiple, it is right for all. So
+// each divisor is tested with its largest multiples, and with edge values.
 #include "launch/predicate.h"
 #include "transforms/divisor/magic.h"
 
@@ -47,7 +47,7 @@ Numbers numbers(MagicForm form, uint64_t divisor) {
   return {static_cast<uint64_t>(m), static_cast<uint64_t>(shift), static_cast<uint64_t>(addend)};
 }
 
-// What the instructions compute: docs of the PTX ISA for mul.wide, mad.wide, mul.hi, shr.
+// The computation of the instructions: PTX ISA, mul.wide, mad.wide, mul.hi, shr.
 uint64_t quotient(MagicForm form, const Numbers& x, uint64_t n) {
   switch (form) {
   case MagicForm::natural32:
@@ -100,13 +100,13 @@ Range range_of(MagicForm form) {
 constexpr MagicForm forms[] = {MagicForm::natural32, MagicForm::unsigned32, MagicForm::signed32,
                                MagicForm::natural64, MagicForm::unsigned64, MagicForm::signed64};
 
-// One dividend; with its negative where the form takes those.
+// Compares one dividend, and its negative if the form is signed.
 void compare(MagicForm form, const Numbers& x, uint64_t divisor, uint64_t n) {
   const Range range = range_of(form);
   const uint64_t mask = range.width == 64 ? UINT64_MAX : UINT32_MAX;
   if (quotient(form, x, n) != n / divisor) FAIL_CHECK("form " << int(form) << ": " << n << " / " << divisor);
   if (!range.is_signed) return;
-  // The smallest number, too.
+  // The most negative number, too.
   for (uint64_t magnitude : {n, n + 1})
     if (quotient(form, x, (0 - magnitude) & mask) != ((0 - magnitude / divisor) & mask))
       FAIL_CHECK("form " << int(form) << ": -" << magnitude << " / " << divisor);

@@ -1,5 +1,5 @@
-// Candidates that are assembled together are what each is alone, and a kernel costs no more runs of ptxas than it may:
-// counted by a script in ptxas's place.
+// Candidates that are assembled together have the same figures as alone, and a kernel causes no more runs of ptxas than
+// permitted: counted by a script that replaces ptxas.
 #include "transforms/manager/assemblies.h"
 
 #include "evaluate/common/optimise.h"
@@ -41,7 +41,7 @@ std::unique_ptr<ir::Module> read(const std::string& text) {
   return module;
 }
 
-// Remainders by 7, 8 and 1 are machine code of different lengths.
+// Remainders by 7, 8 and 1 give machine code of different lengths.
 std::string text_with_remainder(unsigned divisor, const std::string& in_front = "", const std::string& first = "") {
   return ".version 8.0\n.target sm_80\n.address_size 64\n" + in_front +
          ".visible .entry k(.param .u64 p, .param .u32 n)\n{\n.reg .b64 %rd<2>;\n.reg .b32 %r<3>;\n"
@@ -49,7 +49,7 @@ std::string text_with_remainder(unsigned divisor, const std::string& in_front = 
          first + "rem.u32 %r2, %r1, " + std::to_string(divisor) + ";\nst.global.u32 [%rd1], %r2;\nret;\n}\n";
 }
 
-// The kernel with a literal in the place of the operand of each such instruction.
+// The kernel with a literal instead of the operand at `place` of each such instruction.
 ir::Function with_literal(const ir::Function& kernel, ir::Opcode opcode, size_t place, int64_t literal) {
   ir::Function changed(kernel);
   for (ir::BlockId block : changed.layout)
@@ -74,7 +74,7 @@ ir::MachineFigures alone(const std::string& text, const std::string& architectur
   return figures->at("k");
 }
 
-// A program in ptxas's place that counts its runs, as long as this lives.
+// A program that replaces ptxas and counts its runs, during its lifetime.
 class CountingPtxas {
 public:
   explicit CountingPtxas(const TempDirectory& folder) : log_(folder.file("log")) {
@@ -140,7 +140,7 @@ TEST_CASE("when the runs are spent, what was not assembled is left out") {
   assemblies.begin(*module, ir::FunctionId(0));
   CHECK(assemblies.figures(kernel, both).state == State::asked);
   assemblies.answer();
-  CHECK(assemblies.figures(with_divisor(kernel, 8), both).state == State::left_out); // one run is left, it takes two
+  CHECK(assemblies.figures(with_divisor(kernel, 8), both).state == State::left_out); // one run is left, it needs two
   CHECK_FALSE(assemblies.has_questions());
   CHECK(assemblies.figures(kernel, both).state == State::known);
   CHECK(assemblies.runs() == 2);
@@ -182,7 +182,7 @@ TEST_CASE("kernels that call functions are assembled alone") {
 
 namespace {
 
-// What -O makes of each kernel of the text, and that no kernel costs more than `effort` runs.
+// Runs -O on each kernel of the text, and checks that no kernel causes more than `effort` runs.
 void check_runs(const std::string& path, unsigned effort) {
   CAPTURE(path);
   const Result<std::string> text = read_file(source_path(path));
@@ -200,7 +200,7 @@ void check_runs(const std::string& path, unsigned effort) {
   REQUIRE(result.ok());
   CHECK(result->report.most_assemblies <= effort);
   CHECK(ptxas.runs() <= effort * result->report.functions.size());
-  // Weighed from step to step: nothing is longer than it was.
+  // Weighed step by step: nothing gets longer.
   const Result<ir::FiguresByFunction> before = ir::machine_figures(*text, ""),
                                       after = ir::machine_figures(result->text, "");
   REQUIRE(before.ok());

@@ -1,4 +1,4 @@
-// Pipeline texts: what they mean, and where the caret goes when they mean nothing.
+// Pipeline texts: their meaning, and the caret's position in wrong ones.
 #include "tests/unit/paths.h"
 #include "transforms/manager/pipeline.h"
 

@@ -1,4 +1,4 @@
-// The pass manager: what runs where, what is counted and checked. Passes of this file do small visible things.
+// The pass manager: order, counts and checks of passes. The passes of this file make small visible changes.
 #include "transforms/manager/pipeline.h"
 
 #include "grammar/reader.h"
@@ -163,7 +163,7 @@ TEST_CASE_FIXTURE(Fixture, "stop_after counts executions over all functions") {
   auto report = run("test-look,test-wake", {.stop_after = 3});
   REQUIRE(report.ok());
   CHECK(report->executions == 3);
-  CHECK(sleeps() == 1); // alpha ran both, beta only looked
+  CHECK(sleeps() == 1); // alpha ran both, beta only read the result
 }
 
 TEST_CASE_FIXTURE(Fixture, "a pass that denies its change is found out") {

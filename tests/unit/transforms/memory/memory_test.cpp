@@ -1,5 +1,5 @@
-// The memory family: what it rewrites, what it leaves alone one step outside of its rules, and its launch predicates
-// against brute force: buffers moved over one another byte by byte, every thread run.
+// The memory family: its rewrites, the cases one step outside of its rules, and its launch predicates against brute
+// force: buffers moved over one another byte by byte, with every thread run.
 #include "grammar/reader.h"
 #include "ir/core/print.h"
 #include "launch/variants.h"
@@ -92,10 +92,10 @@ struct Trial {
   bool chosen = false;
   bool apart = false;        // no byte that a read-only load reads is written
   bool aligned = true;       // all vector accesses
-  bool ranges_apart = false; // nor lies between written ones
+  bool ranges_apart = false; // and is not between written ones
 };
 
-// The launch, by its rewritten kernel: run only if it was chosen.
+// Launches by the rewritten kernel's side file: the variant runs only if it was chosen.
 Trial try_launch(const Rewritten& rewritten, const std::string& name, const ir::LaunchValues& launch) {
   const ir::Module& module = *rewritten.module;
   auto variants = launch::Variants::of(module, nullptr);
@@ -158,10 +158,10 @@ TEST_CASE("loads are left alone where they may read what is written, by this ker
   // The same pointer.
   CHECK(read_only_loads(elements + "ld.global.f32 %f1, [%rd11]; st.global.f32 [%rd11], %f1;"
                                    "ld.global.f32 %f2, [%rd11]; st.global.f32 [%rd11], %f2;") == 0);
-  // A place that only the kernel knows is written.
+  // The kernel writes to an address known only at run time.
   CHECK(read_only_loads(behind_a_store + "ld.global.u32 %r10, [%rd11]; mul.wide.s32 %rd30, %r10, 4;"
                                          "add.s64 %rd31, %rd2, %rd30; st.global.u32 [%rd31], 1;") == 0);
-  // A place that only the kernel knows is read: that load stays, others need not.
+  // The kernel reads from an address known only at run time: that load stays, others may change.
   const std::string gather = "ld.global.u32 %r10, [%rd11]; mul.wide.s32 %rd30, %r10, 4; add.s64 %rd31, %rd3, %rd30;"
                              "st.global.f32 [%rd12], 0f00000000; ld.global.f32 %f1, [%rd31];"
                              "ld.global.f32 %f2, [%rd11]; add.f32 %f3, %f1, %f2; st.global.f32 [%rd12], %f3;";
@@ -182,9 +182,9 @@ TEST_CASE("loads are left alone where they may read what is written, by this ker
   CHECK(in_bulk("st.bulk.weak [%rd5], 64, 0;") == 0);
   CHECK(count(rewrite(kernel("griddepcontrol.wait;" + behind_a_store, "sm_90")).text, "global.nc") == 0);
   CHECK(count(rewrite(kernel(behind_a_store, "sm_30", "6.0")).text, "global.nc") == 0);
-  // Nothing is written in front of them.
+  // No write precedes them.
   CHECK(read_only_loads(elements + "ld.global.f32 %f1, [%rd11]; st.global.f32 [%rd12], %f1;") == 0);
-  // Without a launcher nothing may rest on the launch.
+  // Without a launcher no rewrite may depend on the launch.
   CHECK(count(rewrite(kernel(behind_a_store), "memory(force,discharge=proved)").text, "global.nc") == 0);
 }
 
@@ -201,7 +201,7 @@ TEST_CASE("a buffer moved over the other byte by byte: the predicate holds where
       chosen += trial.chosen;
     }
   CHECK(chosen > 100);
-  // No thread, a negative number of elements, addresses that wrap, more threads than numbers: the original.
+  // No thread, a negative number of elements, addresses that wrap, more threads than numbers: the original runs.
   for (uint32_t n : {0u, 0xffffffffu, 0x80000000u})
     CHECK(!try_launch(rewritten, "k", launch_of(4, 2, {{n, 4}, {0x10000, 8}, {0x20000, 8}, {0x30000, 8}})).chosen);
   CHECK(!try_launch(rewritten, "k", launch_of(4, 2, {{8, 4}, {0xfffffffffffffff0, 8}, {0x20000, 8}, {0x30000, 8}}))
@@ -250,11 +250,11 @@ TEST_CASE("accesses that are not adjacent, or that something stands between, are
   CHECK(vectors(quads + four_loads + four_stores) == 2);
   const std::string hole = "ld.global.f32 %f1, [%rd21]; ld.global.f32 %f2, [%rd21+8];";
   CHECK(vectors(quads + hole + "st.global.f32 [%rd22], %f1; st.global.f32 [%rd22+8], %f2;") == 0);
-  // Three: two of them.
+  // Three loads: two of them are merged.
   const std::string three = "ld.global.f32 %f1, [%rd21]; ld.global.f32 %f2, [%rd21+4]; ld.global.f32 %f3, [%rd21+8];"
                             "add.f32 %f1, %f1, %f2; add.f32 %f1, %f1, %f3; st.global.f32 [%rd22], %f1;";
   CHECK(vectors(quads + three) == 1);
-  // Their first address is no multiple of 8 wherever the pointer is one.
+  // Their first address is no multiple of 8 if the pointer is one.
   const std::string odd = "ld.global.f32 %f1, [%rd21+4]; ld.global.f32 %f2, [%rd21+8]; add.f32 %f1, %f1, %f2;"
                           "st.global.f32 [%rd22], %f1;";
   CHECK(vectors(quads + odd) == 0);
@@ -268,15 +268,15 @@ TEST_CASE("accesses that are not adjacent, or that something stands between, are
   CHECK(vectors(quads + first + "membar.gl;" + second + use) == 0);
   CHECK(vectors(quads + first + "red.global.add.u32 [%rd22], 1;" + second + use) == 0);
   CHECK(vectors(quads + first + "st.shared.f32 [tile], %f1;" + second + use) == 1);
-  // A store over which the second load would move: elsewhere in the same buffer, or in the way.
+  // A store that the second load would have to pass: elsewhere in the same buffer, or in conflict.
   CHECK(vectors(quads + first + "st.global.f32 [%rd21+8], %f1;" + second + use) == 1);
   CHECK(vectors(quads + first + "st.global.f32 [%rd21+4], %f1;" + second + use) == 0);
   CHECK(vectors(quads + first + "st.global.f32 [%rd21+1], %f1;" + second + use) == 0);
-  // Through another pointer: only with read-only loads, which the launch grants.
+  // Through another pointer: only with read-only loads, which the launch condition permits.
   const std::string between = first + "st.global.f32 [%rd22], %f1;" + second + use;
   CHECK(vectors(quads + between) == 1);
   CHECK(count(rewrite(kernel(quads + between)).text, "ld.global.nc.v2.f32") == 1);
-  // Stores: what is stored may not be read in between, nor written again.
+  // Stores: stored locations may not be read in between, nor written again.
   const std::string value = "ld.global.f32 %f1, [%rd21];";
   const std::string a = "st.global.f32 [%rd22], %f1;", b = "st.global.f32 [%rd22+4], %f1;";
   CHECK(vectors(quads + value + a + b) == 1);
@@ -353,16 +353,16 @@ TEST_CASE("bytes that are stored side by side go as words, through the shifts th
     return "st.global.u8 [%rd31], " + a + "; st.global.u8 [%rd31+1], " + b + "; st.global.u8 [%rd31+2], " + c +
            "; st.global.u8 [%rd31+3], " + d + ";";
   };
-  // One word reversed: one permutation, no shift left.
+  // One reversed word: one permutation, no left shift.
   const std::string shifts = "ld.global.u32 %r10, [%rd1]; shr.u32 %r11, %r10, 24; shr.u32 %r12, %r10, 16;"
                              "shr.u32 %r13, %r10, 8;";
   const std::string reversed = rewrite(kernel(at + shifts + stores("%r11", "%r12", "%r13", "%r10"))).text;
   CHECK(count(reversed, "prmt.b32") == 1);
   CHECK(count(reversed, ", 291;") == 1);  // 0x0123
   CHECK(count(reversed, "shr.u32") == 3); // the original's
-  // As it is: no permutation at all.
+  // In original order: no permutation.
   CHECK(count(rewrite(kernel(at + shifts + stores("%r10", "%r13", "%r12", "%r11"))).text, "prmt.b32") == 0);
-  // A shift that is no whole byte, and one of 16 bits' registers.
+  // A shift by part of a byte, and one in 16-bit registers.
   CHECK(count(rewrite(kernel(at + "ld.global.u32 %r10, [%rd1]; shr.u32 %r11, %r10, 4;" +
                              stores("%r10", "%r11", "%r4", "%r1")))
                   .text,
@@ -376,7 +376,7 @@ TEST_CASE("bytes that are stored side by side go as words, through the shifts th
 }
 
 TEST_CASE("addresses that memory chooses are as aligned as the instructions make them") {
-  // Through a loaded index, times 16; through a pointer that a loop moves.
+  // By a loaded index times 16; by a pointer that is advanced in a loop.
   const std::string index = elements + "ld.global.u32 %r10, [%rd13]; ";
   const std::string pair = "ld.global.f32 %f1, [%rd31]; ld.global.f32 %f2, [%rd31+4]; add.f32 %f1, %f1, %f2;"
                            "st.global.f32 [%rd12], %f1;";

@@ -1,4 +1,4 @@
-// Pass `narrow`: each kind of place in its pattern, when the variant runs, and the same memory then.
+// Pass `narrow`: each kind of place in its pattern, the launch condition, and equal memory after the variant.
 #include "tests/unit/transforms/variant_fixture.h"
 
 using namespace ptxrewrite;
@@ -6,7 +6,7 @@ using namespace ptxrewrite::tests;
 
 namespace {
 
-// A kernel k(p, n, w) of 64-bit numbers; %rd5 = ctaid.x * ntid.x + tid.x. `body` leaves %rd20 and %rd21.
+// A kernel k(p, n, w) of 64-bit numbers; %rd5 = ctaid.x * ntid.x + tid.x. `body` computes %rd20 and %rd21.
 std::string kernel_text(const std::string& body) {
   return ".version 8.0\n.target sm_80\n.address_size 64\n"
          ".visible .entry k(.param .u64 p, .param .u64 n, .param .u64 w)\n"
@@ -175,7 +175,7 @@ TEST_CASE("signed division of numbers that are not negative") {
 }
 
 TEST_CASE("signs of numbers that are not negative") {
-  // tid / 8 as compilers write it; that tid is not negative needs no launch.
+  // tid / 8 as compilers write it; a tid is non-negative in every launch.
   RewrittenModule proved(kernel_of_32_bits("shr.s32 %r7, %r5, 31;\nshr.u32 %r8, %r7, 29;\nadd.s32 %r9, %r5, %r8;\n"
                                            "shr.s32 %r20, %r9, 3;\n"),
                          "narrow(force)");

@@ -1,5 +1,5 @@
-// The pass `packed`: found in its patterns and refused one step outside them; and what makes its halves right, for all
-// of them.
+// The pass `packed`: found in its patterns and refused one step outside of them; and the correctness of its halves, for
+// all halves.
 #include "grammar/reader.h"
 #include "ir/core/print.h"
 #include "transforms/manager/pipeline.h"
@@ -109,7 +109,7 @@ TEST_CASE("packed: what is rounded otherwise, or more than twice, stays") {
   CHECK_FALSE(has(halves("min.NaN.f32 %f3, %f1, %f2;\ncvt.rn.f16.f32 %h3, %f3;\n"), "min.f16"));
 }
 
-// Products are exact in f32: 22 bits. Sums are multiples of 2^-24; those that f32 rounds must round to the same half.
+// Products are exact in f32: 22 bits. Sums are multiples of 2^-24; rounding in f32 must not change the resulting half.
 TEST_CASE("packed: two roundings of a sum are one, for all pairs of halves") {
   std::vector<float> all; // not negative, finite
   for (int bits = 0; bits < 0x7c00; ++bits)
@@ -167,7 +167,7 @@ TEST_CASE("packed: no pair of operations of two kinds, of one that needs the oth
   CHECK_FALSE(has(pairs(four_loads + "add.f32 %f9, %f2, %f6;\nadd.f32 %f10, %f3, %f7;\n"
                                      "st.global.v2.f32 [%rd1], {%f9, %f10};\n"),
                   "f32x2"));
-  // Read between the two, where the second's operand is not known yet.
+  // Read between the two, where the second's operand is not available yet.
   CHECK_FALSE(has(pairs("ld.global.v2.f32 {%f1, %f2}, [%rd1];\nadd.f32 %f9, %f1, 0f3F800000;\n"
                         "st.global.f32 [%rd1], %f9;\nld.global.f32 %f3, [%rd1];\nadd.f32 %f10, %f2, %f3;\n"
                         "st.global.f32 [%rd1+4], %f10;\n"),
@@ -175,14 +175,14 @@ TEST_CASE("packed: no pair of operations of two kinds, of one that needs the oth
 }
 
 TEST_CASE("packed: a pair stands where all operands are known and nobody has read a result") {
-  // The first one's result is stored behind the second; the second's operand comes between.
+  // The first result is stored after the second; the second's operand is computed in between.
   const std::string late = pairs("ld.global.v2.f32 {%f1, %f2}, [%rd1];\nmul.f32 %f9, %f1, %f1;\n"
                                  "ld.global.v2.f32 {%f3, %f4}, [%rd1+8];\nmul.f32 %f10, %f2, %f2;\n"
                                  "add.f32 %f11, %f9, %f3;\nadd.f32 %f12, %f10, %f4;\n"
                                  "st.global.v2.f32 [%rd1], {%f11, %f12};\n");
   CHECK(has(late, "mul.f32x2"));
   CHECK(has(late, "add.f32x2"));
-  // One chain behind the other.
+  // Two chains in sequence.
   const std::string chains =
       pairs("ld.global.v2.f32 {%f1, %f2}, [%rd1];\nmul.f32 %f9, %f1, %f1;\nmul.f32 %f10, %f9, %f1;\n"
             "mul.f32 %f11, %f2, %f2;\nmul.f32 %f12, %f11, %f2;\n"

@@ -1,5 +1,5 @@
 // R2D2's legal form, candidate 4: one resident wave of blocks loops over the grid. Rewritten kernels run on the
-// emulator beside their originals; what must not be rewritten is left alone, with a reason.
+// emulator beside their originals; kernels that must not be rewritten are unchanged, with a reason.
 #include "emulator/core/emulator.h"
 #include "ir/core/print.h"
 #include "launch/persistent_grid.h"
@@ -51,7 +51,7 @@ struct Outcome {
   std::vector<uint32_t> memory;
 };
 
-// Runs `k` over a buffer of zeros; a persistent variant gets as many blocks as are resident.
+// Runs `k` on a buffer of zeros; a persistent variant gets as many blocks as are resident.
 Outcome run(const std::string& text, launch::Dim3 grid, launch::Dim3 block, uint64_t resident) {
   std::unique_ptr<ir::Module> module = read_text(text);
   emulator::DeviceMemory memory(uint64_t(1) << 28);
@@ -86,7 +86,7 @@ Outcome run(const std::string& text, launch::Dim3 grid, launch::Dim3 block, uint
   return outcome;
 }
 
-// Persistent, and the same in these grids with any number of resident blocks.
+// Checks that the kernel is made persistent, with equal results in these grids for any number of resident blocks.
 void check_same(const std::string& text, const std::vector<launch::Dim3>& grids, launch::Dim3 block) {
   const Rewritten rewritten = rewrite(text);
   INFO(rewritten.text);
@@ -120,7 +120,7 @@ void check_refused(const std::string& text, std::string_view reason) {
   CHECK(found);
 }
 
-// r1 = linear index of the thread in the grid, in any grid; rd3 = its place in data.
+// r1 = linear index of the thread in the grid, in any grid; rd3 = the address of its word in data.
 const std::string linear_index = R"(
 mov.u32 %r10, %ctaid.x;
 mov.u32 %r11, %ctaid.y;
@@ -137,7 +137,7 @@ mul.wide.u32 %rd2, %r1, 4;
 add.s64 %rd3, %rd1, %rd2;
 )";
 
-// The same of a grid of one dimension.
+// The same for a one-dimensional grid.
 const std::string linear_index_x = R"(
 mov.u32 %r10, %ctaid.x;
 mov.u32 %r17, %ntid.x;
@@ -157,17 +157,17 @@ TEST_CASE("a body that ends without ret") {
   check_same(module_text(linear_index_x + "st.global.u32 [%rd3], %r1;\n"), grids, {32, 1, 1});
   check_same(module_text(linear_index_x + "setp.lt.u32 %p1, %r1, 40;\n@%p1 ret;\nst.global.u32 [%rd3], %r1;\n"), grids,
              {32, 1, 1});
-  // The last instruction is a guarded return: what does not take it returns all the same.
+  // The last instruction is a guarded return: the other threads return nevertheless.
   check_same(module_text(linear_index_x + "st.global.u32 [%rd3], %r1;\nsetp.lt.u32 %p1, %r1, 40;\n@%p1 exit;\n"), grids,
              {32, 1, 1});
-  // Threads that run off the end do not wait for those at the barrier; the next round's would meet them.
+  // Threads that exit early do not wait for those at the barrier; in the next round they would meet.
   check_refused(module_text(linear_index_x + "setp.lt.u32 %p1, %r18, 40;\n@%p1 bra OUT;\nbar.sync 0;\nOUT:\n"
                                              "st.global.u32 [%rd3], %r1;\n"),
                 "");
 }
 
 TEST_CASE("Every block of a grid of one, two or three dimensions runs once") {
-  // Adding, so that a block that runs twice is seen.
+  // Adds, so that a block that runs twice is detected.
   check_same(module_text(linear_index + "add.u32 %r2, %r1, 7;\nred.global.add.u32 [%rd3], %r2;\nret;\n"),
              {{1, 1, 1}, {7, 1, 1}, {9, 1, 1}, {64, 1, 1}, {1, 9, 1}, {3, 5, 1}, {1, 1, 7}, {2, 3, 5}, {5, 2, 3}},
              {8, 1, 1});
@@ -238,7 +238,7 @@ ret;
 }
 
 TEST_CASE("Shared memory is not written again before all threads of the block have read it") {
-  // A thread reads what its mirror image wrote; the emulator's check mode finds races.
+  // A thread reads the word of its mirror image; the emulator's check mode finds races.
   const std::string text = module_text(shared_tile + linear_index_x + R"(
 mov.u32 %r30, tile;
 shl.b32 %r31, %r18, 2;
@@ -306,7 +306,7 @@ add.s64 %rd3, %rd1, %rd2;
 st.global.u32 [%rd3], %r6;
 ret;
 )");
-  // Without the candidate that would leave the division to the launcher.
+  // Without the candidate, which would leave the division to the launcher.
   const std::string rewritten = rewrite(text, "r2d2(persistent,candidates=1)").text;
   const std::string variant = rewritten.substr(rewritten.find("grid persistent"));
   INFO(variant);
@@ -366,7 +366,7 @@ TEST_CASE("Refused: waiting for other blocks; retrying is none") {
   check_refused(spin("ld.relaxed.gpu.global.u32 %r3, [%rd1];\nadd.u32 %r2, %r3, 0;"), "may wait for other blocks");
   check_refused(spin("atom.global.add.u32 %r2, [%rd1], 0;"), "may wait for other blocks");
   check_refused(spin("atom.global.cas.b32 %r2, [%rd1], 0, 0;"), "may wait for other blocks");
-  // The result of the wait is a flag that the test reads in the next trip.
+  // The result of the wait is a flag, tested in the next trip.
   check_refused(module_text(linear_index_x + R"(
 mov.u32 %r5, 0;
 LOOP:
@@ -376,7 +376,7 @@ ld.volatile.global.u32 %r5, [%rd1];
 ret;
 )"),
                 "may wait for other blocks");
-  // Adding to a float by compare-and-swap: the expected value is what the last try saw.
+  // Float addition by compare-and-swap: the expected value is that of the previous attempt.
   check_same(module_text(linear_index_x + R"(
 ld.global.u32 %r2, [%rd1+1024];
 LOOP:
@@ -405,7 +405,7 @@ TEST_CASE("Refused: a barrier or warp operation behind a return that not all thr
   check_refused(
       early("LOOP:\n@%p1 ret;\nbar.sync 0;\nadd.u32 %r2, %r2, -1;\nsetp.ne.u32 %p3, %r2, 0;\n@%p3 bra LOOP;", ""),
       reason);
-  // All paths end in the same return: nothing but the barrier tells who has left.
+  // All paths end in the same return: only the barrier shows which threads have left.
   const auto skipping = [](const std::string& test, const std::string& meet, const std::string& rest) {
     return module_text(shared_tile + linear_index_x + test + "\n@%p1 bra OUT;\n" + meet +
                        "\nst.global.u32 [%rd3], %r1;\nOUT:\n" + rest + "ret;\n");
@@ -415,9 +415,9 @@ TEST_CASE("Refused: a barrier or warp operation behind a return that not all thr
   check_refused(skipping(odd, "bar.warp.sync -1;", ""), reason);
   check_refused(skipping(odd, "shfl.sync.idx.b32 %r3, %r1, 0, 31, -1;", "st.global.u32 [%rd1], 1;\n"), reason);
   check_refused(skipping(odd, "", "@%p1 bar.sync 0;\n"), reason);
-  // Nobody leaves before the last barrier, so the original's warps are whole too.
+  // No thread leaves before the last barrier, so the original's warps are complete, too.
   check_same(skipping(odd, "bar.warp.sync 0xffff;", "bar.sync 0;\n"), {{5, 1, 1}}, {32, 1, 1});
-  // Whole warps leave, where a warp is part of a row.
+  // Whole warps leave, if a warp is a part of a row.
   for (const std::string test : {"setp.gt.u32 %p1, %r18, 31;", "shr.u32 %r20, %r18, 5;\nsetp.ne.s32 %p1, %r20, 0;"}) {
     const std::string text = skipping(test, "shfl.sync.idx.b32 %r1, %r1, 0, 31, -1;", "");
     check_same(text, {{5, 1, 1}}, {96, 1, 1});
@@ -428,7 +428,7 @@ TEST_CASE("Refused: a barrier or warp operation behind a return that not all thr
   // The whole block returns: %p2 is about the block.
   check_same(early("@%p2 ret;", "bar.sync 0;"), {{6, 1, 1}}, {32, 1, 1});
   check_same(early("@%p2 bra OUT;", "shfl.sync.idx.b32 %r1, %r1, 0, 31, -1;"), {{6, 1, 1}}, {32, 1, 1});
-  // Behind the last barrier anyone may leave.
+  // After the last barrier any thread may leave.
   check_same(early("bar.sync 0;\n@%p1 ret;", ""), {{6, 1, 1}}, {32, 1, 1});
 }
 

@@ -26,7 +26,7 @@ ir::LaunchValues small_launch(uint32_t n) {
   return launch;
 }
 
-// Candidate 1 alone, under what is proved.
+// Candidate 1 alone, with proved obligations only.
 transforms::PassOptions common_base_in_place() {
   transforms::PassOptions options;
   options.set("candidates", "1");
@@ -67,7 +67,7 @@ TEST_CASE("Neighbours whose extension provably does not wrap share the base") {
   CHECK(real_instructions(*rewrite.before) - real_instructions(*rewrite.after) == 3);
   CHECK(rewrite.same_traces(small_launch(3)));
   CHECK_FALSE(rewrite.rewritten->hardware_form);
-  // What it rests on is in the ledger, and nothing of it is left open.
+  // Its obligations are in the ledger, and none is left open.
   CHECK(rewrite.obligations(transforms::Discharge::proved) == rewrite.context.ledger.size());
   CHECK(rewrite.context.ledger.size() > 0);
 }
@@ -110,7 +110,7 @@ ret;
 )"),
                   "k", OutputForm::legal, {}, common_base_in_place());
   CHECK_FALSE(rewrite.changed());
-  // It would be wrong: n = 2^31 - 1 wraps in thread 0.
+  // The rewrite would be wrong: n = 2^31 - 1 wraps in thread 0.
   CHECK(rewrite.same_traces(small_launch(0x7fffffff)));
 }
 

@@ -1,4 +1,4 @@
-// Reads a kernel, runs r2d2 on a copy, and compares what both do to memory.
+// Reads a kernel, runs r2d2 on a copy, and compares the memory accesses of both.
 #pragma once
 
 #include "grammar/reader.h"
@@ -24,7 +24,7 @@ inline std::string file_text(const std::string& path) {
   return text.str();
 }
 
-// How often `part` stands in `text`.
+// The number of occurrences of `part` in `text`.
 inline size_t occurrences(const std::string& text, const std::string& part) {
   size_t count = 0;
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size()))
@@ -96,7 +96,7 @@ struct Rewrite {
       count += entry.discharge == discharge;
     return count;
   }
-  // Everything that the rewrite left to the launch, decided on the analysis of the original.
+  // Whether the launch fulfils the conditions that the rewrite left to it, decided by the analysis of the original.
   bool launch_allowed(const ir::LinearForms& forms, const ir::LaunchValues& launch) const {
     for (const transforms::Obligation& entry : context.ledger) {
       if (entry.discharge == transforms::Discharge::proved) continue;
@@ -113,7 +113,7 @@ struct Rewrite {
   bool same_traces(const ir::LaunchValues& launch) const {
     return KernelEvaluator(*before, launch).run() == KernelEvaluator(*after, launch).run();
   }
-  // The hardware form as a file: SSA form left, printed.
+  // The hardware form as PTX text, after leaving SSA form.
   std::string file() {
     ir::destruct_ssa(*after);
     for (const auto& addition : context.additions)

@@ -1,4 +1,4 @@
-// R2D2's hardware form: the paper's figures, the register limit, guards, and that the text parses back.
+// R2D2's hardware form: the paper's figures, the register limit, guards, and that the printed text is read back.
 #include "tests/unit/paths.h"
 #include "tests/unit/transforms/r2d2/r2d2_fixture.h"
 
@@ -74,7 +74,7 @@ TEST_CASE("Figure 9: bp_adjust_weights decouples into the four parts") {
   CHECK(occurrences(text, ".r2d2.linear") == 5);
   // Line 16: the access adds its immediate to the linear register.
   CHECK(occurrences(text, "ld.global.f32") == 12);
-  CHECK(text.find("mul.wide") == text.rfind("mul.wide", text.find(".r2d2.thread"))); // none behind the sections
+  CHECK(text.find("mul.wide") == text.rfind("mul.wide", text.find(".r2d2.thread"))); // none after the sections
   CHECK(rewrite.obligations(Discharge::assumed) > 0);
   CHECK(rewrite.obligations(Discharge::launch_checked) == 0);
   CHECK(rewrite.rewritten->hardware_form);
@@ -100,7 +100,7 @@ TEST_CASE("bp_adjust_weights does the same to memory; where an index wraps the l
   }
 }
 
-// Section 4.4: a launch without registers for linear ones runs the original.
+// Section 4.4: a launch without enough registers for linear ones runs the original.
 TEST_CASE("The original stays under its name beside the rewritten kernel, with launch conditions and without") {
   std::vector<std::string> assumptions;
   SUBCASE("checked at launch") {}
@@ -180,8 +180,8 @@ TEST_CASE("Of more than 16 forms, those that save most are kept; the others keep
   CHECK(occurrences(printed, ".r2d2.linear") == 16);
   CHECK(rewrite.statistic("dropped-forms") == 5);
   CHECK(rewrite.remarks_with("dropped") == 5);
-  // 20 arrays, and the parameter itself that the store at the end goes to.
-  // What stays is 4 of the addresses, none of the loop's (12, 24, 36).
+  // 20 arrays, and the parameter itself, the target of the final store.
+  // 4 of the addresses remain, none of the loop's (12, 24, 36).
   size_t body_begin = printed.rfind(".r2d2.linear");
   std::string rest = printed.substr(body_begin);
   CHECK(occurrences(rest, "mul.wide.s32") == 4);
@@ -258,7 +258,7 @@ TEST_CASE("The printed hardware form parses back to the same text") {
     CHECK(text.rfind("//@ ptxrewrite hardware 1\n", 0) == 0);
     std::unique_ptr<ir::Module> again = read_text(text);
     CHECK(ir::print(*again) == text);
-    // And it still does the same, read from the file.
+    // And it is still equivalent when it is read from the file.
     ir::LaunchValues launch = backprop_launch(17);
     ir::Function& function = kernel(*again, "bp_adjust_weights__r2d2");
     CHECK(KernelEvaluator(*rewrite.before, launch).run() == KernelEvaluator(function, launch).run());

@@ -47,8 +47,8 @@ uint64_t number_of(std::span<const std::byte> bytes) {
   return number;
 }
 
-// What a launcher runs for this launch of the rewritten module: the variant's launch with its computed parameters, or
-// nothing for the original.
+// The launcher's choice for this launch of the rewritten module: the variant's launch with its computed parameters, or
+// nullopt for the original.
 std::optional<ir::LaunchValues> variant_launch(const ir::Module& module, const ir::LaunchValues& launch) {
   launch::LaunchFacts facts;
   facts.block = {launch.block[0], launch.block[1], launch.block[2]};
@@ -75,7 +75,7 @@ std::optional<ir::LaunchValues> variant_launch(const ir::Module& module, const i
   return result;
 }
 
-// Runs both on a launch; `is_variant` says which of them the launcher has to take.
+// Runs both on a launch; `is_variant`: whether the launcher has to select the variant.
 void compare(const std::string& text, const transforms::PassOptions& how, const ir::LaunchValues& launch,
              bool is_variant) {
   Rewrite rewrite(text, "k", OutputForm::legal, {}, how);
@@ -136,14 +136,14 @@ TEST_CASE("A candidate wins only if it loses nowhere") {
   using transforms::legal::wins;
   const KernelCost before = cost(100, {{100, 32, 0}, {110, 32, 0}});
   CHECK(wins(cost(100, {{99, 32, 0}, {110, 32, 0}}), before, true));
-  CHECK_FALSE(wins(cost(50, {{100, 32, 0}, {110, 32, 0}}), before, true)); // nothing gained
-  CHECK_FALSE(wins(cost(50, {{80, 32, 0}, {111, 32, 0}}), before, true));  // one more on the second
+  CHECK_FALSE(wins(cost(50, {{100, 32, 0}, {110, 32, 0}}), before, true)); // no gain
+  CHECK_FALSE(wins(cost(50, {{80, 32, 0}, {111, 32, 0}}), before, true));  // one more on the second machine
   CHECK_FALSE(wins(cost(50, {{80, 32, 8}, {100, 32, 0}}), before, true));  // spills
   CHECK_FALSE(wins(cost(50, {{80, 33, 0}, {100, 32, 0}}), before, true));  // 33 registers: 48 warps instead of 64
   CHECK(wins(cost(50, {{80, 32, 0}, {100, 26, 0}}), before, true));
   // 25 to 32 registers are one step, and below 32 the 64 warps of an SM are reached anyway.
   CHECK(wins(cost(100, {{99, 25, 0}}), cost(100, {{100, 18, 0}}), true));
-  // By the model: anything in place, four and a twentieth for a second kernel.
+  // By the model: any gain in place; a second kernel must save at least four and a twentieth.
   CHECK(wins(cost(99, {}), cost(100, {}), false));
   CHECK_FALSE(wins(cost(100, {}), cost(100, {}), false));
   CHECK_FALSE(wins(cost(96, {}), cost(100, {}), true));
@@ -166,7 +166,7 @@ TEST_CASE("Uniform bases and launch parameters: the same stores, and the origina
     const transforms::PassOptions how = options({{"candidates", candidates}, {"force", "1"}});
     compare(text, how, launch_of(8, 3, 100, 7), true);
     compare(text, how, launch_of(8, 3, 0xffffff00, 0xfffffff9), true); // negative sizes
-    // i + n reaches 2^31: candidate 3 alone moves nothing that could wrap.
+    // i + n reaches 2^31: candidate 3 alone moves only computations that cannot wrap.
     compare(text, how, launch_of(8, 3, 0x7ffffff0, 7), std::string(candidates) == "3");
   }
 }
@@ -198,7 +198,7 @@ TEST_CASE("Where nothing may be left to a launcher, the kernel tests the conditi
   CHECK(tested.obligations(Discharge::in_kernel) > 0);
   CHECK(tested.obligations(Discharge::launch_checked) == 0);
   CHECK(tested.context.additions.empty());
-  // True, and false at either end: one body or the other does what the original did.
+  // True, and false at either end: one of the two bodies computes the original's results.
   for (uint32_t n : {100u, 0xffffff00u, 0x7ffffff0u, 0x80000005u}) {
     CAPTURE(n);
     CHECK(tested.same_traces(launch_of(8, 3, n, 7)));
@@ -212,7 +212,7 @@ TEST_CASE("Where nothing may be left to a launcher, the kernel tests the conditi
 }
 
 TEST_CASE("What a branch proves for one access is not taken for granted at another") {
-  // 2^25 * tid.x + ctaid.y fits 32 bits where tid.x < 16 only; the second address is computed without it.
+  // 2^25 * tid.x + ctaid.y fits 32 bits only if tid.x < 16; the second address is computed without it.
   const std::string text = module_text(R"(
 ld.param.u64 %rd1, [p];
 mov.u32 %r1, %tid.x;

@@ -1,5 +1,5 @@
-// R2D2's hardware form in loops (paper §3.1.2): the first trip's value in a linear register, the steps in one register
-// that all threads share, and never more instructions than before.
+// R2D2's hardware form in loops (paper §3.1.2): the first trip's value is in a linear register, the steps are in one
+// register shared by all threads, and the number of instructions never grows.
 #include "tests/unit/paths.h"
 #include "tests/unit/transforms/r2d2/r2d2_fixture.h"
 
@@ -25,7 +25,7 @@ std::string module_text(const std::string& body) {
          body + "ret;\n}\n";
 }
 
-// What is left of the kernel's own code, from the table of linear registers on.
+// The remaining code of the kernel, from the table of linear registers on.
 std::string body_of(const std::string& text) {
   size_t at = text.rfind(".r2d2.linear");
   REQUIRE(at != std::string::npos);
@@ -48,7 +48,7 @@ ir::LaunchValues launch_of(uint32_t n, uint32_t m, uint32_t threads = 40, uint32
   return launch;
 }
 
-// The same accesses in launches with few and many trips, and from the printed text, too. Returns that text.
+// Checks for the same accesses in launches with few and many trips, also from the printed text. Returns that text.
 std::string check_same(Rewrite& rewrite) {
   std::vector<ir::LaunchValues> launches{launch_of(1, 1), launch_of(2, 3), launch_of(5, 7), launch_of(4, 1000, 3, 1)};
   ir::LinearForms forms(*rewrite.before);
@@ -90,7 +90,7 @@ TEST_CASE("Pointers that move in the same steps share one register for their off
     CHECK(occurrences(body, "add.s64") == 1);
     CHECK(occurrences(body, "[%lr0+%rd") == 1);
     CHECK(occurrences(body, "[%lr1+%rd") == 1);
-    // 5 in the loop become 4, and what computed the addresses is gone.
+    // 5 in the loop become 4, and the address computations are removed.
     // A step that is no literal is multiplied and added in one machine instruction.
     CHECK(occurrences(body, "mul.wide") == (std::isdigit(step[0]) ? 0 : 1));
     CHECK(occurrences(body, "mad") == 0);
@@ -104,7 +104,7 @@ TEST_CASE("Pointers with different steps have a register each; where one is need
   CHECK(different.statistic("increments") == 2);
   check_same(different);
 
-  // Both pointers themselves are stored: they must be stepped anyway.
+  // Both pointers themselves are stored, so they must be stepped.
   Rewrite needed(two_pointers("16", "st.shared.u64 [tile], %rd4;\nst.shared.u64 [tile+8], %rd5;\n"), "k",
                  OutputForm::hardware);
   CHECK(needed.statistic("increments") == 0);
@@ -145,7 +145,7 @@ TEST_CASE("An address behind the counter's own step reads the stepped counter: n
 }
 
 TEST_CASE("In nested loops the inner offset starts from the outer one") {
-  // p[i*m + j*8 + tid], as nvcc does not write it: recomputed in each trip.
+  // p[i*m + j*8 + tid], unlike nvcc's code: recomputed in each trip.
   Rewrite rewrite(module_text("mov.u32 %r6, 0;\n"
                               "L:\nmov.u32 %r7, 0;\nmul.lo.s32 %r8, %r6, %r2;\nadd.s32 %r9, %r8, %r3;\n"
                               "mul.wide.s32 %rd3, %r9, 4;\nadd.s64 %rd4, %rd1, %rd3;\nadd.s64 %rd6, %rd2, %rd3;\n"
@@ -158,11 +158,11 @@ TEST_CASE("In nested loops the inner offset starts from the outer one") {
   std::string text = check_same(rewrite), body = body_of(text);
   INFO(text);
   CHECK(rewrite.statistic("increments") == 2);
-  // One for each loop; that of the outer one is four times a parameter.
+  // One per loop; that of the outer loop is four times a parameter.
   CHECK(occurrences(body, "add.s64") == 2);
   CHECK(occurrences(body, "mul") == 1);
   CHECK(occurrences(body, "mul.wide.s32") == 1);
-  // The trips of the outer loop bound the index: a condition for the launch.
+  // The trips of the outer loop bound the index: a launch condition.
   CHECK(rewrite.obligations(Discharge::launch_checked) > 0);
   ir::LinearForms forms(*rewrite.before);
   CHECK_FALSE(rewrite.launch_allowed(forms, launch_of(5, 0x40000000)));

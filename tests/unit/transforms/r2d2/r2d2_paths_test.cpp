@@ -1,5 +1,5 @@
-// R2D2's hardware form where a register is written on several paths or under a guard (paper §3.1.2), and which
-// instructions may be deleted.
+// R2D2's hardware form for registers that are written on several paths or under a guard (paper §3.1.2), and the
+// instructions that may be deleted.
 #include "tests/unit/transforms/r2d2/r2d2_fixture.h"
 
 namespace ptxrewrite::tests::r2d2_paths_test {
@@ -19,7 +19,7 @@ std::string module_text(const std::string& body) {
          body + "ret;\n}\n";
 }
 
-// The printed kernel from the table of linear registers on; checks that it does what the original does, and reads back.
+// The printed kernel from the table of linear registers on; checks that it is equivalent to the original and read back.
 std::string checked_body(Rewrite& rewrite) {
   std::vector<ir::LaunchValues> launches;
   std::vector<std::vector<ThreadTrace>> expected;
@@ -46,7 +46,7 @@ std::string checked_body(Rewrite& rewrite) {
   return at == std::string::npos ? text : text.substr(text.find('\n', at) + 1);
 }
 
-// p[i], p[i + n], p[i + 2n] for an index %r10 that what stands in front has computed.
+// p[i], p[i + n], p[i + 2n] for an index %r10 computed by the preceding code.
 const std::string three_accesses =
     "mul.wide.s32 %rd3, %r10, 4;\nadd.s64 %rd4, %rd1, %rd3;\nmul.wide.s32 %rd5, %r1, 4;\nadd.s64 %rd6, %rd4, %rd5;\n"
     "add.s64 %rd7, %rd6, %rd5;\nld.global.u32 %r20, [%rd4];\nld.global.u32 %r21, [%rd6+8];\n"
@@ -104,7 +104,7 @@ TEST_CASE("A select and a guarded definition are a move and a guarded move") {
 }
 
 TEST_CASE("Where moving the registers would cost more than the addresses, the code stays") {
-  // One access, and the index is needed as a number, too.
+  // One access, and the index is also needed as a number.
   Rewrite rewrite(module_text("setp.lt.u32 %p1, %r3, %r1;\nadd.s32 %r11, %r3, -16;\nselp.b32 %r10, %r3, %r11, %p1;\n"
                               "mul.wide.s32 %rd3, %r10, 4;\nadd.s64 %rd4, %rd1, %rd3;\n"
                               "st.global.u32 [%rd4], %r10;\n"),
@@ -151,7 +151,7 @@ TEST_CASE("Deleted is what only addresses used; never what has another use, an e
   CHECK(occurrences(body, "add.s64 \t%rd4") == 0); // only addresses used it
   CHECK(occurrences(body, "add.s64 \t%rd6") == 0);
   CHECK(occurrences(body, "@%p1 add.s64 \t%rd7") + occurrences(body, "@%p1 r2d2.mov.b64 \t%rd") == 1);
-  // Its value is stored: computed or moved, but there.
+  // Its value is stored, so it is computed or moved.
   CHECK(occurrences(body, "mul.wide.u32 \t%rd3") + occurrences(body, "r2d2.mov.b64 \t%rd3") == 1);
 }
 

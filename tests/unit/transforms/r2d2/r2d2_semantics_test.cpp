@@ -1,7 +1,7 @@
 // R2D2 on generated index kernels and on the samples: hardware and legal form against the original, thread by thread.
 //
-// Launches are drawn small and large, so that index arithmetic wraps in some. Where the rewrite left conditions to the
-// launch and one is false, the kernels may differ, and in some they do: otherwise the conditions would test nothing.
+// Launches are random, small and large, so that index arithmetic wraps in some. If a launch condition of the rewrite is
+// false, the kernels may differ, and in some launches they do: otherwise the conditions would test nothing.
 #include "tests/unit/paths.h"
 #include "tests/unit/transforms/r2d2/r2d2_fixture.h"
 
@@ -146,7 +146,7 @@ private:
     return name;
   }
 
-  // Something with control flow; what it defines is forgotten behind it, what it overwrites is not.
+  // A piece with control flow; values defined in it are not used after it, overwritten ones are.
   void region(int depth) {
     std::vector<std::string> uniform = uniform_, any = any_;
     switch (below(depth > 0 ? 5 : 2)) {
@@ -207,7 +207,7 @@ struct Tally {
   size_t rewritten = 0, legal = 0, allowed = 0, refused = 0, refused_and_different = 0;
 };
 
-// Every legal rewrite that needs no launcher, whether it pays or not.
+// Every legal rewrite that needs no launcher, profitable or not.
 transforms::PassOptions legal_in_place() {
   transforms::PassOptions options;
   options.set("candidates", "1+2");
@@ -261,7 +261,7 @@ TEST_CASE("Generated kernels with branches, loops and repeated writes do so too"
   CHECK(tally.allowed > 250);
 }
 
-// Samples whose loops end on whatever numbers they are given as arguments; the others need their launch files.
+// Samples whose loops end for all argument values; the others need their launch files.
 TEST_CASE("Samples' kernels do the same in both forms, also when read back from the printed text") {
   size_t kernels = 0;
   for (const char* sample :

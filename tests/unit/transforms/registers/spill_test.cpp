@@ -1,5 +1,5 @@
-// Spilling: what remains fits, by the verifier's word, and its memory accesses are those of slots. That the results
-// stay the same is shown by running all samples (ctest spill/samples_*).
+// Spilling: the remaining values fit, as checked by the verifier, and its memory accesses are those of slots. Runs of
+// all samples show that results stay the same (ctest spill/samples_*).
 #include "transforms/registers/spill.h"
 
 #include "ir/ssa/ssa.h"
@@ -41,7 +41,7 @@ struct Spilled {
       FAIL_CHECK(error);
     check_slots(function);
   }
-  // Loads and stores of one slot have one width and stay inside; what is loaded is stored somewhere.
+  // Loads and stores of one slot have one width and stay in bounds; every loaded slot is stored somewhere.
   void check_slots(const Function& function) {
     std::map<int64_t, unsigned> width, stored;
     for (BlockId block : function.layout)
@@ -69,7 +69,7 @@ struct Spilled {
   std::string print() const { return ir::print(*text.module); }
 };
 
-// `count` values, all of which are needed at the end.
+// `count` values, all of which are live until the end.
 std::string sum_of_loads(unsigned count) {
   std::string loads, sum = "mov.u32 %s, 0;\n";
   for (unsigned i = 0; i < count; ++i) {
@@ -95,7 +95,7 @@ TEST_CASE("nothing happens where everything fits") {
 TEST_CASE("what does not fit waits in as many slots as there are too many values") {
   Spilled one(sum_of_loads(40), {.register_limit = 32});
   CHECK(one.fits);
-  // 40 words and the address, of which the address can be loaded again from its parameter.
+  // 40 words and the address, which can be reloaded from its parameter.
   CHECK(one.statistics.spilled >= 8);
   CHECK(one.statistics.spilled <= 12);
   CHECK(one.statistics.bytes == 4 * one.statistics.spilled);

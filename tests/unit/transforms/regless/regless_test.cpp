@@ -1,4 +1,4 @@
-// Annotations of RegLess in text: what they say, that they can be read, and that the text is the same without them.
+// Annotations of RegLess in text: their contents, that they are read back, and that the text is unchanged without them.
 #include "transforms/regless/regless_text.h"
 
 #include "support/file_io.h"
@@ -58,7 +58,7 @@ TEST_CASE("a load, its use in the next region, and the marks in between") {
   CHECK(count(result, "//@ regless alloc") == 1);
   CHECK(count(result, "//@ regless region") == 3);
   CHECK(count(result, "  //@ regless region 0 ") == 1);
-  // The first region holds the load alone, and what it loads is the next one's input.
+  // The first region has only the load, and its result is an input of the next one.
   CHECK(result.find("preload") > result.find("mul.lo") - 60);
   CHECK(result.find("ld.global.u64 %rd2, [%rd1]; //@ regless ") != result.npos);
 }
@@ -103,7 +103,7 @@ TEST_CASE("several instructions on a line, and names that scopes declare again")
   ReadText again(result);
   REQUIRE(again.ok());
   CHECK(without_marks(*again.module) == source);
-  CHECK(count(result, "//@ regless alloc") == 3); // at the head, in the scope, and behind it
+  CHECK(count(result, "//@ regless alloc") == 3); // at the start, in the scope, and after it
 }
 
 TEST_CASE("what an annotation says") {

@@ -1,4 +1,4 @@
-// The pass `warp`: found in its patterns, refused one step outside them, and what it rests on.
+// The pass `warp`: found in its patterns, refused one step outside of them, and its obligations.
 #include "grammar/reader.h"
 #include "ir/core/print.h"
 #include "transforms/manager/pipeline.h"
@@ -55,7 +55,7 @@ struct Tree {
   std::vector<unsigned> offsets{16, 8, 4, 2, 1};
 };
 
-// From %r1 to %r11.
+// A reduction from %r1 to %r11.
 std::string shuffles(const Tree& tree) {
   std::string text;
   for (size_t i = 0; i < tree.offsets.size(); ++i) {
@@ -119,7 +119,7 @@ TEST_CASE("warp: a tree that someone reads inside stays, and so does one of two 
   std::string mixed = shuffles({});
   mixed.replace(mixed.rfind("add.s32"), 7, "max.s32");
   CHECK_FALSE(run(kernel(mixed + store)).has("redux"));
-  // Did the source lane take part?
+  // Whether the source lane takes part is unknown.
   CHECK_FALSE(
       run(kernel(shuffles({}) + store + "selp.u32 %r30, 1, 0, %p1;\nst.global.u32 [%rd3+4], %r30;\n")).has("redux"));
 }
@@ -159,11 +159,11 @@ TEST_CASE("warp: shfl.down leaves the total in lane 0, who alone may read it") {
   CHECK(run(kernel(down + guarded)).has("redux"));
   CHECK_FALSE(run(kernel(down + "setp.eq.s32 %p2, %r51, 1;\n@%p2 st.global.u32 [%rd3], %r11;\n")).has("redux"));
   CHECK_FALSE(run(kernel(down + "setp.eq.s32 %p2, %r51, 0;\n@!%p2 st.global.u32 [%rd3], %r11;\n")).has("redux"));
-  // %laneid says it in blocks of any shape.
+  // %laneid identifies lane 0 in blocks of any shape.
   const Ran lane =
       run(kernel("mov.u32 %r41, %laneid;\n" + down + "setp.eq.s32 %p2, %r41, 0;\n@%p2 st.global.u32 [%rd3], %r11;\n"));
   CHECK(lane.has("//@ warp requires ntid.x * ntid.y * ntid.z % 32 == 0\n"));
-  // One of two conditions is enough to name lane 0 where both must hold, not where either may.
+  // One of two conditions suffices to name lane 0 if both must hold, not if either may.
   const std::string two = "setp.eq.s32 %p2, %r51, 0;\nsetp.eq.s32 %p3, %r50, 7;\n";
   CHECK(run(kernel(down + two + "and.pred %p4, %p2, %p3;\n@%p4 st.global.u32 [%rd3], %r11;\n")).has("redux"));
   CHECK_FALSE(run(kernel(down + two + "or.pred %p4, %p2, %p3;\n@%p4 st.global.u32 [%rd3], %r11;\n")).has("redux"));
@@ -180,12 +180,12 @@ TEST_CASE("warp: a broadcast of lane 0's total is the total") {
 }
 
 TEST_CASE("warp: lanes that may have left are not counted on") {
-  // Each thread decides.
+  // The condition differs between threads.
   const std::string leaves = "setp.ge.s32 %p9, %r51, %r50;\n@%p9 bra END;\n";
   CHECK_FALSE(run(kernel(leaves + shuffles({}) + store + "END:\n")).has("redux"));
   CHECK_FALSE(run(kernel("setp.ge.s32 %p9, %r51, %r50;\n@%p9 ret;\n" + shuffles({}) + store)).has("redux"));
   CHECK_FALSE(run(kernel("setp.ge.s32 %p9, %r51, %r50;\n@%p9 exit;\n" + shuffles({}) + store)).has("redux"));
-  // The block decides, and the warp.
+  // The condition is block-uniform, then warp-uniform.
   const std::string block = "mov.u32 %r45, %ctaid.x;\nsetp.ge.s32 %p9, %r45, %r50;\n@%p9 bra END;\n";
   CHECK(run(kernel(block + shuffles({}) + store + "END:\n")).has("redux"));
   const std::string warp = "mov.u32 %r46, %ntid.x;\nmov.u32 %r45, %ctaid.x;\nmad.lo.s32 %r47, %r45, %r46, %r51;\n"
@@ -198,14 +198,14 @@ TEST_CASE("warp: lanes that may have left are not counted on") {
       run(kernel("setp.gt.u32 %p9, %r51, 64;\n@%p9 bra END;\n" + shuffles({}) + store + "END:\n")).has("redux"));
   CHECK_FALSE(
       run(kernel("setp.lt.u32 %p9, %r51, 63;\n@%p9 bra END;\n" + shuffles({}) + store + "END:\n")).has("redux"));
-  // Of two numbers in one register, one differs from lane to lane.
+  // One of two numbers in a register differs between lanes.
   CHECK_FALSE(run(kernel("mov.b64 %rd5, {%r50, %r51};\nsetp.gt.u64 %p9, %rd5, 7;\n@%p9 bra END;\n" + shuffles({}) +
                          store + "END:\n"))
                   .has("redux"));
   CHECK(run(kernel("mov.b64 %rd5, {%r50, %r50};\nsetp.gt.u64 %p9, %rd5, 7;\n@%p9 bra END;\n" + shuffles({}) + store +
                    "END:\n"))
             .has("redux"));
-  // Who parts and meets again is there.
+  // Lanes that diverge and reconverge are all present.
   const std::string meets = "setp.ge.s32 %p9, %r51, %r50;\n@%p9 bra MEET;\nst.global.u32 [%rd3+8], %r51;\nMEET:\n";
   CHECK(run(kernel(meets + shuffles({}) + store)).has("redux"));
 }
@@ -217,7 +217,7 @@ TEST_CASE("warp: a loop that lanes leave one by one ends the warp's company, one
   };
   CHECK(run(in_loop("%r50")).has("redux"));
   CHECK_FALSE(run(in_loop("%r51")).has("redux"));
-  // Behind such a loop all are there again, but the trips they have made differ.
+  // After such a loop all lanes are present again, but with different numbers of trips.
   const std::string behind = "mov.u32 %r30, 0;\nLOOP:\nadd.s32 %r30, %r30, 1;\nsetp.lt.s32 %p9, %r30, %r51;\n"
                              "@%p9 bra LOOP;\n";
   CHECK(run(kernel(behind + shuffles({}) + store)).has("redux"));

@@ -65,7 +65,7 @@ const std::vector<HalfForm> logic_forms = {{"and.b32", [](Number a, Number b) { 
                                            {"or.b32", [](Number a, Number b) { return a | b; }},
                                            {"xor.b32", [](Number a, Number b) { return a ^ b; }}};
 
-// Amounts beyond the width shift everything out: zeros, or copies of the sign.
+// Amounts beyond the width shift out all bits: the result is zeros or copies of the sign.
 Number shifted_right(Number value, Number amount) {
   return amount > 31 ? 0 : (value & 0xffffffffu) >> amount;
 }
@@ -81,7 +81,7 @@ const std::vector<HalfForm> products = {
     {"mul.hi.u32", [](Number a, Number b) { return low((Big(a) * Big(b)) >> 32, 32); }},
     {"mul.hi.s32", [](Number a, Number b) { return low((as_signed(a, 32) * as_signed(b, 32)) >> 32, 32); }}};
 
-// The float next to an integer on the side that the rounding says; ties of .rn go to the even one.
+// The float next to an integer in the direction of the rounding; ties of .rn go to the even one.
 uint32_t rounded(double exact, char direction) {
   auto near = static_cast<float>(exact);
   bool above = static_cast<double>(near) > exact, below = static_cast<double>(near) < exact;
@@ -109,7 +109,7 @@ std::vector<HalfForm> conversions() {
   return forms;
 }
 
-// Runs `crf.FIRST.SECOND %d, %a, %b, %c` and reads the slot behind it.
+// Runs `crf.FIRST.SECOND %d, %a, %b, %c` and then reads the slot.
 void check_form(const HalfForm& first, const HalfForm& second, bool has_third) {
   static const LaneInputs inputs = all_combinations();
   std::string name = "crf." + first.name + "." + second.name;
@@ -210,7 +210,7 @@ TEST_CASE("the slot: literals, guards, and a composite that reads what it overwr
     CHECK(chain.d[i] == (sum ^ 255) + sum);
     CHECK(chain.q[i] == (sum ^ 255));
   }
-  // Lanes whose guard is false keep what the slot and the register held.
+  // Lanes whose guard is false keep the values of the slot and the register.
   LaneResults guarded = run_lanes(R"(
   setp.gt.u32 %p1, %a, 6;
   crf.add.s32.shl.b32 %d, %a, 100, 1;
@@ -262,7 +262,7 @@ done:
 
 TEST_CASE("reading the slot of nothing is refused") {
   LaneInputs one{{1}, {2}, {3}, {}};
-  // The verifier knows it (rule crf); the table of instructions refuses forms that the paper does not have.
+  // The verifier accepts it (rule crf); the table of instructions refuses forms that the paper does not have.
   CHECK(run_lanes("  crf.and.b32.or.b32 %d, %a, %b, %c;\n", one, {}, header).run.error.find("illegal modifier") !=
         std::string::npos);
   CHECK(run_lanes("  crf.add.s32.shl.b32 %d, %a, %b;\n", one, {}, header).run.error != "");

@@ -25,7 +25,7 @@ std::vector<Dimensions> block_shapes() {
   return {{32}, {256}, {33}, {16, 16}, {8, 8, 8}, {20, 3}, {1, 70}, {7, 5, 3}, {64, 2}, {31}};
 }
 
-// The thread's indices, counted: x runs first.
+// The indices of a thread, by its number: x varies fastest.
 ThreadPosition counted(const Dimensions& shape, const Dimensions& block, uint32_t thread) {
   ThreadPosition at{0, 0, 0, block.x, block.y, block.z};
   for (uint32_t i = 0; i < thread; ++i)
@@ -61,7 +61,7 @@ constexpr uint64_t minus(uint64_t value) {
 
 TEST_CASE("affine expansion: addresses of all lanes, and the words they touch") {
   const std::vector<AffineTuple> tuples = {
-      tuple_of(0x7f4000001000, {4, 64, 256, 1024, 0, 0}), // rows that follow one another
+      tuple_of(0x7f4000001000, {4, 64, 256, 1024, 0, 0}), // consecutive rows
       tuple_of(0x7f4000001000, {4, 4096, 65536, 64, 0, 0}),
       tuple_of(0x7f4000001000, {8, 0, 0, 0, 0, 0}),
       tuple_of(0x7f4000100004, {minus(4), minus(128), 12, 4, 0, 0}),
@@ -116,7 +116,7 @@ TEST_CASE(
   CHECK(record.lines == std::vector<TouchedLine>{{0x1200, 0xffff}, {0x1300, 0xffff}});
   CHECK(record.adjustments == 1);
   CHECK(record.adjusted_lines == 1); // to the second row's line
-  // Rows one behind the other: the second one is in the line of the first.
+  // Consecutive rows: the second one is in the line of the first.
   const std::vector<AffineValue::Part> dense = {{ThreadSet::all(rows), tuple_of(0x1000, {4, 64})}};
   const WarpAddresses of_dense = expand_addresses(dense, 4, rows, 1);
   CHECK(of_dense.lines == std::vector<TouchedLine>{{0x1080, 0xffffffff}});
@@ -328,7 +328,7 @@ TEST_CASE("affine queues: each warp finds its tuples in order, whatever the othe
 }
 
 TEST_CASE("line locks: all ways of a set but one, all lines of a request or none, until the last who wants them") {
-  LineLocks locks(2, 4); // lines with an even number in one set, with an odd one in the other
+  LineLocks locks(2, 4); // lines with even numbers in one set, with odd numbers in the other
   unsigned fresh = 0;
   auto lock = [&](std::vector<uint64_t> numbers) {
     for (uint64_t& number : numbers)
@@ -353,13 +353,13 @@ TEST_CASE("line locks: all ways of a set but one, all lines of a request or none
   std::vector<uint64_t> many;
   for (uint64_t number = 0; number < 20; number += 2)
     many.push_back(number * line_bytes);
-  CHECK(alone.lock(many, fresh) == locked); // of more lines than a set can lock, the others are not
+  CHECK(alone.lock(many, fresh) == locked); // of more lines than a set can lock, the rest stays unlocked
   CHECK(many.size() == 3);
 }
 
 namespace {
 
-// A small program for the stack: a place is an instruction; branches say which threads take them.
+// A small program for the stack: a place is an instruction; branches define the threads that take them.
 struct Step {
   uint32_t target = 0;
   uint32_t meet = never_meets;
@@ -367,7 +367,7 @@ struct Step {
   bool ends = false;
 };
 
-// What one warp does alone, by the rules for any other warp: fall-through side first, meeting at the post-dominator.
+// Runs one warp alone, by the rules of ordinary warps: fall-through side first, reconvergence at the post-dominator.
 void run_lanes(const std::vector<Step>& program, std::vector<uint32_t> lanes, uint32_t at, uint32_t meet,
                std::vector<std::pair<uint32_t, uint32_t>>& trace, std::vector<bool>& ended) {
   while (at != meet) {
@@ -478,14 +478,14 @@ TEST_CASE("affine stack: loops do not grow it, nested branches do, up to eight; 
     if (!nested.branch(some, level * 2 + 1, level * 2 + 2, meet)) break;
     CHECK(nested.next() == level * 2 + 2);
     CHECK(nested.active() == others);
-    CHECK(nested.depth() == 3 + level); // those that wait, one a level, and the two sides
-    nested.go_to(meet);                 // the fall-through side is there; the taken side parts again
+    CHECK(nested.depth() == 3 + level); // the waiting entries, one per level, and the two sides
+    nested.go_to(meet);                 // the fall-through side has arrived; the taken side diverges again
     CHECK(nested.last_popped() == others);
     CHECK(nested.next() == level * 2 + 1);
     CHECK(nested.active() == some);
   }
   CHECK(level == 6);
-  CHECK(nested.active()[0] == 0xffffffff >> 6); // a branch that does not fit changes nothing
+  CHECK(nested.active()[0] == 0xffffffff >> 6); // a branch that does not fit has no effect
 }
 
 } // namespace ptxrewrite::tests::affine_expansion_test

@@ -1,6 +1,6 @@
-// DAC's machine (dac-isca17 section 4) on kernels whose two streams are written by hand. The original of each stands
-// beside them: what it leaves when it runs alone is what the machine has to leave, with queues of any length, any
-// number of blocks and SMs, and check mode on, which compares each address, predicate and datum with the original's.
+// DAC's machine (dac-isca17 section 4) on kernels with two hand-written streams, beside the original kernel. The
+// machine must leave the same memory as the original, with queues of any length, any number of blocks and SMs, and in
+// check mode, which compares each address, predicate and datum with the original's.
 #include "emulator/core/observer.h"
 #include "emulator/machines/dac/affine_counters.h"
 #include "emulator/machines/dac/affine_expansion.h"
@@ -54,7 +54,7 @@ PtxRun run_streams(const Streams& streams, const Shape& shape, const std::vector
                  arguments);
 }
 
-// Runs the original, and the streams on machines of all kinds. The counters are those of the widest one.
+// Runs the original, and the streams on machines of all sizes. Returns the counters of the widest one.
 AffineCounters check_streams(const Streams& streams, const std::vector<Shape>& shapes,
                              const std::vector<Argument>& arguments) {
   AffineCounters last;
@@ -246,7 +246,7 @@ TEST_CASE("affine machine: what Fig. 7 counts, by hand") {
 TEST_CASE("affine machine: loops run ahead as far as the queues go") {
   const std::vector<Argument> arguments = {buffer_of(numbers(4096)), zeros<uint32_t>(4096), 30u, 128u};
   check_streams(rows, {{{2}, {64}}, {{3}, {20}}, {{5}, {32}}}, arguments);
-  // Of 16 warps, which wait for memory while the affine warp does not.
+  // With 16 warps, which wait for memory while the affine warp does not.
   const std::vector<Argument> many = {buffer_of(numbers(131072)), zeros<uint32_t>(131072), 200u, 512u};
   auto lead = [&](uint32_t entries) {
     const PtxRun run = run_streams(rows, {{1}, {512}}, many, {.entries_per_warp = entries, .resident_blocks = 1}, 1);
@@ -258,7 +258,7 @@ TEST_CASE("affine machine: loops run ahead as far as the queues go") {
 }
 
 TEST_CASE("affine machine: a loop that updates in place reads what its last trip has stored") {
-  // a[tid] += i, 20 times: the affine warp asks for a[tid] before it is stored.
+  // a[tid] += i, 20 times: the affine warp requests a[tid] before it is stored.
   const Streams in_place = {.parameters = ".param .u64 a, .param .u32 n",
                             .original = R"(
       ld.param.u64 %rd1, [a]; ld.param.u32 %r1, [n];   // 0, 1
@@ -428,7 +428,7 @@ TEST_CASE("affine machine: divergent tuples, Fig. 14: one that is masked off, an
     CHECK(counters.most_tuples == (n > 0 && n < 64 ? 2 : 1));
     CHECK(counters.conditions > 0);
     CHECK(counters.deepest_stack == (n > 0 && n < 64 ? 3 : 1));
-    // Of two warps one parts, so that both sides need its lanes' masks; the other is all on one side.
+    // One of two warps diverges, so that both sides need its lane masks; the other one is entirely on one side.
     CHECK(counters.stack_warp_updates == (n > 0 && n < 64 ? 3 : 0));
     CHECK(counters.stack_lane_updates == (n > 0 && n < 64 ? 2 : 0));
   }
@@ -619,7 +619,7 @@ TEST_CASE("affine machine: check mode names the number, the block and the thread
   CHECK(run.failure().find("in lane 0") != std::string::npos);
   CHECK(run.result.failure->has_thread);
   run = run_streams(wrong, {{2}, {64}}, arguments, {.check = false});
-  CHECK(run.ok()); // nobody looks
+  CHECK(run.ok()); // without check mode
 
   // Only thread 5 of the second warp, by a predicate.
   wrong = rows;
@@ -633,7 +633,7 @@ TEST_CASE("affine machine: check mode names the number, the block and the thread
   CHECK(run.result.failure->thread.x == 37);
   CHECK(run.result.failure->block.x == 0);
 
-  // A datum: the body has stored something else before.
+  // A datum: the body has stored another value before.
   wrong = rows;
   wrong.affine = replaced(rows.affine, "ld.param.u64 %rd2, [B];", "ld.param.u64 %rd2, [A];");
   wrong.original = replaced(rows.original, "ld.param.u64 %rd2, [B];", "ld.param.u64 %rd2, [A];");
@@ -648,7 +648,7 @@ TEST_CASE("affine machine: streams that do not fit together are found, with and 
     auto failure = [&](const Streams& streams) {
       return run_streams(streams, {{2}, {64}}, arguments, {.check = check}).failure();
     };
-    Streams wrong = rows; // the other order
+    Streams wrong = rows; // in the other order
     wrong.affine = replaced(rows.affine, "dac.enq.data.global.u32 10, [%rd4];", "");
     wrong.affine = replaced(wrong.affine, "dac.enq.addr.global 12, [%rd5];",
                             "dac.enq.addr.global 12, [%rd5]; dac.enq.data.global.u32 10, [%rd4];");
@@ -670,14 +670,14 @@ TEST_CASE("affine machine: streams that do not fit together are found, with and 
     wrong.body =
         replaced(wrong.body, "st.global.u32 [dac.deq.addr(12)], %r10;", "@%p1 st.global.u32 [dac.deq.addr(12)], %r10;");
     CHECK(failure(wrong).find("the streams do not fit together: address 10") != std::string::npos);
-    wrong = rows; // tuples cannot
+    wrong = rows; // impossible with tuples
     wrong.affine = replaced(rows.affine, "mov.u32 %r8, 0;", "mov.u32 %r8, 0; mul.lo.s32 %r20, %r5, %r5;");
     CHECK(failure(wrong).find("'mul.lo.s32' has operands that differ between threads") != std::string::npos);
   }
 }
 
 TEST_CASE("affine machine: branches nested deeper than its stack make the original run, with the reason") {
-  // Each of `levels` branches halves the threads that are inside; all of them meet at the end.
+  // Each of `levels` branches halves the active threads; all of them reconverge at the end.
   auto nested = [](unsigned levels) {
     std::string original = R"(
       ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;)"; // 0-2
@@ -727,7 +727,7 @@ TEST_CASE("affine machine: branches nested deeper than its stack make the origin
 }
 
 TEST_CASE("affine machine: an observer sees both streams") {
-  // The addresses of each access by the lanes that make it, whoever computed them; and how much is executed.
+  // Records the addresses of each access by lane, in either form, and the number of executed instructions.
   class Looker : public Observer {
   public:
     bool wants_accesses() const override { return true; }

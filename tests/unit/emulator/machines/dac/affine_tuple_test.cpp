@@ -1,5 +1,5 @@
-// Tuples of DAC's affine warp (dac-isca17 section 4.4) against every thread's own 16-, 32- or 64-bit arithmetic,
-// written with the host's integers.
+// Tuples of DAC's affine warp (dac-isca17 section 4.4) against the 16-, 32- or 64-bit arithmetic of every thread,
+// computed with the host's integers.
 #include "emulator/machines/dac/affine_tuple.h"
 
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@ std::vector<ThreadPosition> threads() {
 class Random {
 public:
   uint64_t number(unsigned bits) {
-    // Small numbers and those at the ends of the range are where things go wrong.
+    // Small numbers and numbers at the ends of the range are critical.
     const uint64_t any = engine_();
     switch (engine_() % 4) {
     case 0:
@@ -66,7 +66,7 @@ template <class U> void check_width(unsigned bits) {
     const auto rest_later = add(*multiply(*rest, s), AffineTuple::scalar(b.base, bits));
     REQUIRE(rest_later);
     for (const ThreadPosition& thread : threads()) {
-      // What a thread has in its register, from the definition: base + sum of offset * index.
+      // The register of a thread, by the definition: base + sum of offset * index.
       U x = static_cast<U>(a.base), y = static_cast<U>(b.base);
       for (unsigned i = 0; i < index_components; ++i) {
         x = static_cast<U>(x + static_cast<U>(a.offsets[i]) * uint64_t(thread[i]));
@@ -134,7 +134,7 @@ TEST_CASE("affine tuples: what they cannot express is refused") {
 }
 
 TEST_CASE("affine tuples: widening is each thread's where no thread's narrow value wraps") {
-  // n - 1 - tid, negative steps; tid - 2, negative values; both as int and as what they are in 64 bits.
+  // n - 1 - tid, negative steps; tid - 2, negative values; both as int and converted to 64 bits.
   const AffineTuple x = AffineTuple::index(0);
   const AffineTuple down = *subtract(AffineTuple::scalar(99, 32), x);
   const AffineTuple below = *subtract(x, AffineTuple::scalar(2, 32));
@@ -148,7 +148,7 @@ TEST_CASE("affine tuples: widening is each thread's where no thread's narrow val
   const AffineTuple big = AffineTuple::scalar(0xffff'fff0, 32);
   CHECK(convert(big, 64, false).base == 0xffff'fff0u);
   CHECK(convert(big, 64, true).base == ~uint64_t(0) - 15);
-  // The remainder of a wrapped value is right in 32 bits, and stays so in 64.
+  // The remainder of a wrapped value is right in 32 bits, and remains so in 64 bits.
   const AffineTuple rest = *remainder(below, AffineTuple::scalar(10, 32), false);
   for (uint32_t thread = 0; thread < 40; ++thread)
     CHECK(convert(rest, 64, false).at({thread}) == (thread - 2u) % 10u);

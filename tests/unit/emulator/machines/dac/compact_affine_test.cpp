@@ -1,4 +1,4 @@
-// CAE (dac-isca17 section 5.1.1) on kernels in which it can be seen by eye which operands are affine in a warp.
+// CAE (dac-isca17 section 5.1.1) on kernels whose affine operands are known by inspection.
 #include "emulator/machines/dac/compact_affine.h"
 #include "tests/unit/emulator/run_ptx.h"
 
@@ -9,7 +9,7 @@ using namespace ptxrewrite::emulator;
 
 namespace {
 
-// Executions by affine units of the instructions whose text has the word, and all of them.
+// Executions by affine units of the instructions that contain the word, and all their executions.
 std::pair<uint64_t, uint64_t> affine_of(const PtxRun& run, const CompactAffine& units, std::string_view word) {
   std::pair<uint64_t, uint64_t> sum;
   for (const auto& [number, row] : units.rows()) {
@@ -57,11 +57,11 @@ TEST_CASE("CAE: strides through sums and products by scalars; nothing behind loa
   CHECK(affine_of(run, units, "mul.lo") == Pair{0, 4}); // a square
   CHECK(affine_of(run, units, "add.u32 %r3") == Pair{0, 4});
   CHECK(affine_of(run, units, "ld.global") == Pair{0, 4});
-  CHECK(affine_of(run, units, "sub.u32") == Pair{0, 4}); // of loaded zeros, which have a stride, but come from memory
+  CHECK(affine_of(run, units, "sub.u32") == Pair{0, 4}); // loaded zeros have a stride, but come from memory
   CHECK(affine_of(run, units, "setp.lt") == Pair{0, 4});
   CHECK(affine_of(run, units, "setp.eq") == Pair{4, 4});
-  CHECK(affine_of(run, units, "shl") == Pair{2, 4}); // half of the warps have parted
-  CHECK(affine_of(run, units, "neg") == Pair{4, 4}); // all have met again
+  CHECK(affine_of(run, units, "shl") == Pair{2, 4}); // half of the warps have diverged
+  CHECK(affine_of(run, units, "neg") == Pair{4, 4}); // all have reconverged
 }
 
 TEST_CASE("CAE: in rows of less than a warp only scalars are affine") {

@@ -23,7 +23,7 @@ TEST_CASE("MTA: a loop over rows is covered from its third trip on, warp after w
     load(one, 7, 3, 0x10000 + trip * 4096);
   CHECK(one.counts().accesses == 100);
   CHECK(one.counts().misses == 100);
-  CHECK(one.counts().covered == 97); // two strides to learn from, of three trips
+  CHECK(one.counts().covered == 97); // two strides are needed for training, from three trips
 
   StridePrefetcher warps;
   for (uint64_t warp = 0; warp < 48; ++warp)
@@ -38,7 +38,7 @@ TEST_CASE("MTA: what has no stride is not covered, and what is fetched in vain s
     load(machine, 7, random() % 48, random() % (uint64_t(1) << 32));
   CHECK(machine.counts().coverage() < 0.01);
 
-  // Two steps of one stride, then somewhere else: each prediction is wrong.
+  // Two steps of one stride, then another address: each prediction is wrong.
   StridePrefetcher misled;
   uint64_t address = 0;
   for (int i = 0; i < 20000; ++i) {
@@ -55,7 +55,7 @@ TEST_CASE("MTA: lines that are in L1 are no misses, and fall out of it in the or
   CHECK_FALSE(cache.touch(256)); // the same set
   CHECK_FALSE(cache.touch(128)); // the other one
   CHECK(cache.touch(0));
-  CHECK_FALSE(cache.touch(512)); // in the place of 256
+  CHECK_FALSE(cache.touch(512)); // evicts 256
   CHECK(cache.contains(0));
   CHECK_FALSE(cache.contains(256));
   CHECK(cache.contains(128));

@@ -1,5 +1,5 @@
-// DARSIE's machine (darsie sections 4.3 to 4.5) on kernels whose marks are written by hand, so that counts can be
-// worked out by hand, too. A mark that is wrong on purpose shows what a follower really takes.
+// DARSIE's machine (darsie sections 4.3 to 4.5) on kernels with hand-written marks, so that counts can be computed by
+// hand. A mark that is wrong on purpose shows the value that a follower takes.
 #include "emulator/machines/darsie/skip_counters.h"
 #include "tests/unit/emulator/run_ptx.h"
 
@@ -15,7 +15,7 @@ using namespace ptxrewrite::emulator;
 
 namespace {
 
-// out[linear thread] = %r9; `body` computes it in blocks of any shape. Registers %r, %p, %rd are declared.
+// out[linear thread] = %r9; `body` computes %r9 in blocks of any shape. Registers %r, %p, %rd are declared.
 std::string storing_kernel(const std::string& body, const std::string& more = {}) {
   return kernel("k", ".param .u64 out", ".reg .b32 %r<64>; .reg .b64 %rd<24>; .reg .pred %p<8>;\n" + more + R"(
       mov.u32 %r20, %tid.x;
@@ -47,8 +47,8 @@ SkipRun run_on_machine(const std::string& text, Dimensions block, std::optional<
   return made;
 }
 
-// The machine in all variants and several orders of warps, in check mode and out of it, leaves what a plain run leaves.
-// Returns the sum of all counters.
+// Runs the machine in all variants and several orders of warps, with and without check mode, and compares memory with a
+// plain run. Returns the sum of all counters.
 SkipCounters check_all_orders(const std::string& text, Dimensions block, uint64_t orders = 12) {
   const SkipRun plain = run_on_machine(text, block, std::nullopt);
   REQUIRE(plain.run.ok());
@@ -86,8 +86,8 @@ TEST_CASE("skipping: one warp executes for all; what is conditional needs the bl
     Dimensions block;
     uint64_t uniform, affine, unstructured;
   };
-  // Followers: full warps but one. 8 x 5 threads are a full warp and a quarter of one, which has nobody to follow; 16 x
-  // 7 are three full warps and a half.
+  // Followers: full warps except the leader. 8 x 5 threads are a full warp and a quarter of one, without followers; 16
+  // x 7 are three full warps and a half.
   for (const Shape& shape :
        {Shape{{16, 16}, 7, 7, 14}, Shape{{32, 4}, 3, 3, 6}, Shape{{256, 1}, 7, 0, 0}, Shape{{24, 8}, 5, 0, 0},
         Shape{{64, 2}, 3, 0, 0}, Shape{{8, 5}, 0, 0, 0}, Shape{{16, 7}, 2, 2, 4}, Shape{{32, 1}, 0, 0, 0}}) {
@@ -117,7 +117,7 @@ TEST_CASE("skipping: a follower takes the leader's lanes, and check mode tells w
   const SourceRange range = checked.run.result.failure->range;
   CHECK(wrong.substr(range.begin, range.end - range.begin).starts_with("mov.u32 %r1, %tid.y"));
   CHECK(checked.run.result.failure->kernel == "k");
-  // Without sharing it is only the order of the warps that differs.
+  // Without sharing only the order of the warps differs.
   const SkipRun apart = run_on_machine(wrong, {32, 4}, SkipSettings{.share = false});
   CHECK(apart.out[127] == 103);
   CHECK(apart.skips().skipped == taken.skips().skipped);
@@ -158,13 +158,13 @@ JOIN:
 )");
   const SkipRun skipping = run_on_machine(text, {32, 4}, SkipSettings{});
   REQUIRE(skipping.run.ok());
-  // Three warps on the path: 2 + 2 followers; one that is off it meets two redundant instructions; then 3 followers.
+  // Three warps on the path: 2 + 2 followers; one off the path executes two instructions; then 3 followers.
   CHECK(skipping.skips().all_skipped() == 7);
   CHECK(skipping.skips().off_path == 2);
   CHECK(skipping.skips().left_path == 1);
   CHECK(skipping.skips().branch_syncs == 1);
   CHECK(skipping.skips().branch_waits == 4);
-  // Nobody waits, so the one warp is on a path of its own.
+  // No warp waits, so the single warp has its own path.
   const SkipRun free = run_on_machine(text, {32, 4}, SkipSettings{.variant = SkipVariant::no_branch_sync});
   CHECK(free.skips().branch_syncs == 0);
   CHECK(free.skips().all_skipped() == 7);
@@ -210,7 +210,7 @@ LOOP:
 }
 
 TEST_CASE("skipping: a barrier in different trips of a loop puts nobody on the other's path") {
-  // Even warps pass it in trips 0, 2, 4 ..., odd ones in 1, 3, 5 ...: they wait for one another all the same.
+  // Even warps pass it in trips 0, 2, 4 ..., odd ones in 1, 3, 5 ...: they wait for each other nevertheless.
   const std::string text = storing_kernel(R"(
       mov.u32 %r9, 0;
       and.b32 %r5, %r24, 1;
@@ -260,7 +260,7 @@ TEST_CASE("skipping: a load leaves the table with any store of the block, and wi
 }
 
 TEST_CASE("skipping: stores that change what is loaded; IGNORE-STORE counts what it would get wrong") {
-  // Each warp reads the cell and then writes it: what a warp reads is what the one before it left.
+  // Each warp reads the cell and then writes it: a warp reads the value of the previous warp.
   const std::string text = storing_kernel(R"(
       mov.u32 %r1, cell;            //@ darsie DR uniform
       ld.shared.u32 %r2, [%r1];     //@ darsie DR uniform
@@ -292,7 +292,7 @@ TEST_CASE("skipping: stores that change what is loaded; IGNORE-STORE counts what
 }
 
 TEST_CASE("skipping: 32 registers; who finds none waits for the stragglers, or executes for itself") {
-  // Forty values that live at the same time.
+  // Forty values that are live at the same time.
   std::string body = "mov.u32 %r9, 0;\n";
   for (int i = 0; i < 40; ++i)
     body += "add.u32 %r" + std::to_string(i < 20 ? i + 30 : i - 20 + 70) + ", %r22, " + std::to_string(i) +
@@ -307,7 +307,7 @@ TEST_CASE("skipping: 32 registers; who finds none waits for the stragglers, or e
   CHECK(living.skips().most_registers == 32);
   CHECK(living.skips().register_syncs == 0); // it would free none
   check_all_orders(text, {32, 8}, 6);
-  // Forty literals that live at the same time: machine code has no registers for them, nor for parameters.
+  // Forty literals that are live at the same time: machine code has no registers for them, nor for parameters.
   for (const char* row : {"mov.u32 %r{}, {};", "ld.param.u32 %r{}, [out];"}) {
     body = "mov.u32 %r9, 0;\n";
     for (int i = 0; i < 40; ++i)
@@ -323,7 +323,7 @@ TEST_CASE("skipping: 32 registers; who finds none waits for the stragglers, or e
     CHECK(operands.skips().most_registers == 1);
     check_all_orders(text, {32, 8}, 3);
   }
-  // One register that is written again and again: versions wait for the slowest warp.
+  // One register that is written repeatedly: versions wait for the slowest warp.
   body = "mov.u64 %rd1, 1; //@ darsie DR uniform\n";
   for (int i = 0; i < 24; ++i)
     body += "add.u32 %r" + std::to_string(i + 30) + ", %r22, 7; //@ darsie DR uniform\n";
@@ -341,7 +341,7 @@ TEST_CASE("skipping: 32 registers; who finds none waits for the stragglers, or e
 
 TEST_CASE("skipping: warps that wait for one another outside the path are let go") {
   // Warp 1 waits at a barrier for warp 2, which waits at another one for warp 0, which the path would keep at a branch
-  // until warp 1 is there. On hardware that is the end of it.
+  // until warp 1 arrives. Hardware deadlocks there.
   const std::string text = storing_kernel(R"(
       mov.u32 %r9, 1;             //@ darsie DR uniform
       setp.eq.u32 %p1, %r24, 2;

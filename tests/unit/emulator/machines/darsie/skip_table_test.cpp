@@ -1,4 +1,4 @@
-// The tables of DARSIE's machine (darsie section 4.3) by themselves: who is evicted, when registers are free again.
+// The tables of DARSIE's machine (darsie section 4.3) alone: evictions, and the release of registers.
 #include "emulator/machines/darsie/skip_table.h"
 
 #include <doctest/doctest.h>
@@ -30,9 +30,9 @@ TEST_CASE("skip table: eight pcs; the ninth takes the place of the oldest that n
   CHECK(table.make(Eviction::done_only, evicted) == nullptr);
   table.pass(*table.find(5, 7), 1);
   table.pass(*table.find(3, 7), 1);
-  CHECK(table.find(3, 7) == nullptr); // nobody is to come, so nobody leads there
-  fill(table, 8, 0b10, evicted);      // the older one of 3 and 5 went, which is 3
-  fill(table, 9, 0b10, evicted);      // and now 5
+  CHECK(table.find(3, 7) == nullptr); // no followers are expected, so there is no leader
+  fill(table, 8, 0b10, evicted);      // evicts the older one of 3 and 5, which is 3
+  fill(table, 9, 0b10, evicted);      // evicts 5
   CHECK(evicted == 2);
   CHECK(table.make(Eviction::done_only, evicted) == nullptr);
   for (uint32_t pc : {0, 1, 2, 4, 6, 7, 8, 9})
@@ -74,7 +74,7 @@ TEST_CASE("renaming: registers are free when neither the table nor a warp holds 
   registers.hold(first, 2); // the last follower of the first
   table.pass(entry, 2);
   CHECK(registers.free_registers() == 28);
-  registers.hold(second, 2); // and moves on
+  registers.hold(second, 2); // and continues with the second
   CHECK(registers.versions_of(11) == 1);
   CHECK(registers.free_registers() == 30);
   registers.release(second);

@@ -1,5 +1,5 @@
-// The scalar unit and the sliced datapath (composite-hpca13 sections 4 and 5) on warps made by hand, and kernels whose
-// shares are known from how they are written.
+// The scalar unit and the sliced datapath (composite-hpca13 sections 4 and 5) on hand-made warps, and on kernels whose
+// shares are known by construction.
 #include "emulator/observe/datapath_study.h"
 
 #include "tests/unit/emulator/run_ptx.h"
@@ -28,19 +28,19 @@ TEST_CASE("a scalar bit is set by equal values in all lanes and cleared by any o
   CHECK(!unit.is_scalar(0, r0));
   CHECK(unit.write(0, r0, true, true));
   CHECK(unit.is_scalar(0, r0));
-  CHECK(!unit.is_scalar(1, r0)); // another warp's
+  CHECK(!unit.is_scalar(1, r0)); // another warp's register
   CHECK(unit.counters().scalar_writes == 1);
   // Different values in all lanes.
   CHECK(!unit.write(0, r0, true, false));
   CHECK(!unit.is_scalar(0, r0));
   CHECK(unit.counters().vector_writes == 1);
   CHECK(unit.counters().expansions == 0);
-  // Some lanes only: even equal values clear it, and what the other lanes hold has to be copied.
+  // Some lanes only: even equal values clear the bit, and the value of the other lanes has to be copied.
   unit.write(0, r0, true, true);
   CHECK(!unit.write(0, r0, false, true));
   CHECK(!unit.is_scalar(0, r0));
   CHECK(unit.counters().expansions == 1);
-  unit.write(0, r0, false, true); // no more: it is in the vector file
+  unit.write(0, r0, false, true); // no further expansion: it is in the vector file
   CHECK(unit.counters().expansions == 1);
   unit.write(0, wide, true, true);
   unit.write(0, wide, false, false);
@@ -59,7 +59,7 @@ TEST_CASE("an instruction whose sources are all scalar goes to the scalar pipeli
   CHECK(issue(unit, 0, {r0, r1}));
   CHECK(!issue(unit, 0, {r0, r2}));
   CHECK(!issue(unit, 0, {r0, r1}, false)); // a load, or some lanes only
-  CHECK(unit.issue(0, {}, true, 3));       // constants alone
+  CHECK(unit.issue(0, {}, true, 3));       // only constants
   CHECK(unit.counters().issued == 4);
   // The SIMT pipeline reads scalar registers from the scalar file, too.
   CHECK(unit.counters().scalar_reads == 5);
@@ -71,7 +71,7 @@ TEST_CASE("an instruction whose sources are all scalar goes to the scalar pipeli
 }
 
 TEST_CASE("the scalar register file is indexed by warp and register: what lies behind its end is never scalar") {
-  // 20 registers: warps 0 to 24 have all of theirs in 512 entries, warp 25 has 12, warp 26 none.
+  // 20 registers: warps 0 to 24 have all their registers in 512 entries, warp 25 has 12, warp 26 none.
   ScalarUnit unit({.warps = 32, .registers = 20, .others = 1});
   const HardwareRegister last{19}, eleventh{11}, twelfth{12}, pair{10, 2}, straddling{12, 2};
   CHECK(unit.write(24, last, true, true));
@@ -93,19 +93,19 @@ TEST_CASE("halves: the same extension in all lanes, kept by writes that agree wi
   write(r0, true, false, true);
   CHECK(slices.is_half(0, r0));
   CHECK(!slices.is_half(1, r0));
-  write(r0, true, false, false); // a part that agrees
+  write(r0, true, false, false); // a partial write with the same extension
   CHECK(slices.is_half(0, r0));
   CHECK(slices.counters().half_writes == 2);
-  write(r0, true, true, false); // a part with the other sign
+  write(r0, true, true, false); // a partial write with the other sign
   CHECK(!slices.is_half(0, r0));
   CHECK(slices.counters().expansions == 1);
-  write(r0, true, true, false); // a part of a register that has no HB
+  write(r0, true, true, false); // a partial write of a register without HB
   CHECK(!slices.is_half(0, r0));
   write(r0, true, true, true);
   CHECK(slices.is_half(0, r0));
   write(r0, false, false, true);
   CHECK(!slices.is_half(0, r0));
-  CHECK(slices.counters().expansions == 1); // the whole register is new
+  CHECK(slices.counters().expansions == 1); // the whole register is written
   CHECK(slices.counters().writes == 6);
   CHECK(slices.counters().half_writes == 3);
 }
@@ -128,7 +128,7 @@ TEST_CASE("16-bit instructions of odd and even warps pair, results that do not f
   CHECK(slices.counters().paired == 6); // three of each side
   // Five cycles in which both sides issue, half of the even and 60 % of the odd instructions are narrow: 1.5 pairs.
   CHECK(slices.counters().paired_by_chance == doctest::Approx(3));
-  // Two warps a side, half of them ready: nobody to look for one among.
+  // Two warps per side, half of them ready: only one to choose from.
   CHECK(slices.counters().paired_by_search == doctest::Approx(3));
   slices.pair_up();
   CHECK(slices.counters().paired == 6);
@@ -149,8 +149,8 @@ TEST_CASE("sliced datapath: a scheduler that looks for a 16-bit instruction amon
       slices.issue(warp, std::array{r1}, true, 1);
   }
   slices.pair_up();
-  // A fifth of 80 instructions of each side. By chance one cycle in 25 has a pair; of eight ready warps one has a
-  // 16-bit instruction with 1 - 0.8^8 = 0.83, but there are no more than 16.
+  // A fifth of 80 instructions of each side. By chance one cycle in 25 has a pair; one of eight ready warps has a
+  // 16-bit instruction with probability 1 - 0.8^8 = 0.83, but there are only 16.
   CHECK(slices.counters().paired_by_chance == doctest::Approx(2 * 80 / 25.0));
   CHECK(slices.counters().paired_by_search == doctest::Approx(32));
   CHECK(slices.counters().paired == 32);
@@ -205,7 +205,7 @@ LOOP:
   CHECK(by_name.at("%p1").words == 0);
   CHECK(!by_name.at("%p1").in_file);
   CHECK(numbers.registers <= 8);
-  // What nobody writes into the register file is not in it.
+  // A register without a write to the register file is not in it.
   CHECK(number_registers(function, [](ir::InstructionId) { return false; }).registers == 0);
 }
 
@@ -213,7 +213,7 @@ namespace {
 
 DatapathCounts count(const std::string& body, Dimensions grid, Dimensions block, const std::vector<Argument>& arguments,
                      uint64_t resident_blocks = 32, uint32_t trip_sample = 1) {
-  // Every instruction one machine instruction; integers by the type's name.
+  // Every instruction is one machine instruction; integer instructions by the type's name.
   DatapathStudy datapath({.resident_blocks = [=](uint64_t) { return resident_blocks; },
                           .instruction =
                               [](const ir::Function& f, ir::InstructionId id) {
@@ -249,28 +249,28 @@ TEST_CASE("shares of a kernel: scalar, 16-bit, redundant instructions, and where
   CHECK(counts.instructions == 2 * 11 - 1);
   // %r2, %r3, %r4 in both warps, %r8 in warp 1.
   CHECK(counts.scalar == 7);
-  // The same result: those, and the comparison in warp 1. Warp 0 has two values in %r3, so two in %r8.
+  // The same result in all lanes: those, and the comparison in warp 1. Warp 0 has two values in %r3, so two in %r8.
   CHECK(counts.redundant == 8);
-  // Sources: %r3, %r5, %r6, the comparison, %r8 in both warps, and the guarded move in warp 0. %tid.x and %ctaid.x have
-  // to be looked at in 32 bits.
+  // Sources: %r3, %r5, %r6, the comparison, %r8 in both warps, and the guarded move in warp 0. %tid.x and %ctaid.x
+  // count as 32 bits.
   CHECK(counts.narrow == 11);
   CHECK(counts.stalls == 2);
   CHECK(counts.paired == 10);
-  // Reads a warp: r2; r3; r1 r3; r5 r5; r6 r4; r1; r3. Warp 0 also r2.
+  // Reads per warp: r2; r3; r1 r3; r5 r5; r6 r4; r1; r3. Warp 0 also r2.
   CHECK(counts.reads == 2 * 10 + 1);
   CHECK(counts.half_reads == counts.reads - 2 * 2);
   // From the scalar file: r2, r3, r3, r4; then r3 in warp 1, r2 in warp 0.
   CHECK(counts.with_scalar.scalar - counts.with_scalar.full > 0);
-  // Writes a warp: r1 to r8; warp 0 r3 once more. Wide: r4, r6, r7.
+  // Writes per warp: r1 to r8; warp 0 writes r3 once more. Wide: r4, r6, r7.
   CHECK(counts.writes == 2 * 8 + 1);
   CHECK(counts.half_writes == counts.writes - 2 * 3);
   CHECK(counts.with_slices.full == 4 + 6);
   CHECK(counts.with_slices.half == counts.accesses() - 10);
-  // Scalar: reads 4 + 1 a warp, writes r2, r3, r4 and in warp 1 r8; one expansion of r3 in warp 0.
+  // Scalar: reads 4 + 1 per warp, writes r2, r3, r4 and in warp 1 r8; one expansion of r3 in warp 0.
   CHECK(counts.with_scalar.scalar == 10 + 7 + 1);
   CHECK(counts.with_scalar.full == counts.accesses() - 17 + 1);
   CHECK(counts.with_both.scalar == counts.with_scalar.scalar);
-  // Of the wide ones, r4 is scalar.
+  // Of the wide registers, r4 is scalar.
   CHECK(counts.with_both.full == 2 * (1 + 2) + 1);
 }
 
@@ -290,7 +290,7 @@ LOOP:
   setp.lt.u32 %p2, %r2, %r9;
   @%p2 bra LOOP;
   ret;)";
-  // 16 trips and ten groups of eight. In the last trip nobody branches back: a group more or less in each of 4 warps.
+  // 16 trips and ten groups of eight. The last trip does not branch back: one group more or less in each of 4 warps.
   const std::vector<Argument> arguments = {zeros<uint32_t>(1), 96u};
   const DatapathCounts all = count(body, {2}, {64}, arguments), some = count(body, {2}, {64}, arguments, 32, 8);
   CHECK(some.instructions + 4 * 7 >= all.instructions);
@@ -313,7 +313,7 @@ TEST_CASE("warps beyond the scalar register file run on the SIMT pipeline") {
   add.u32 %r2, %r1, 1;
   add.u32 %r3, %r2, %r1;
   ret;)";
-  // Two registers at a time: 512 entries are those of 256 warps. 300 blocks of two warps, all resident at the same
+  // Two live registers: 512 entries hold those of 256 warps. 300 blocks of two warps, all resident at the same
   // time.
   const DatapathCounts all = count(body, {300}, {64}, {zeros<uint32_t>(1), 5u}, 300);
   // mov needs no register; the additions need %r1, then %r2, in the scalar file.

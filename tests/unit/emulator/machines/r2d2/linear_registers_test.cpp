@@ -1,5 +1,5 @@
-// R2D2's hardware form on the emulator: a kernel written by hand in that form against what it computes, and the counts
-// of its sections against the paper's rules (r2d2-isca23 section 4).
+// R2D2's hardware form on the emulator: the results of a hand-written kernel in that form, and the counts of its
+// sections by the paper's rules (r2d2-isca23 section 4).
 #include "tests/unit/emulator/run_ptx.h"
 
 namespace ptxrewrite::tests::linear_registers_test {
@@ -65,7 +65,7 @@ TEST_CASE("linear registers, coefficients in addresses, r2d2.mov") {
   for (uint32_t block = 0; block < 3; ++block)
     for (uint32_t thread = 0; thread < 64; ++thread)
       CHECK(out[100 + block * 100 + thread] == thread + 4 * thread + 5);
-  // A general register in the coefficient's place: block * 100 + 200 + thread, where no block writes later.
+  // A general register instead of the coefficient: block * 100 + 200 + thread, which no block writes later.
   for (uint32_t thread = 0; thread < 64; ++thread)
     CHECK(out[400 + thread] == 4 * thread);
   CHECK(out[99] == 0);

@@ -1,4 +1,4 @@
-// R2D2's register budget against the figures of the paper (r2d2-isca23 §5.6), and at the edge where it fails.
+// R2D2's register budget against the paper's figures (r2d2-isca23 §5.6), and at its limits.
 #include "emulator/machines/r2d2/register_budget.h"
 
 #include "tests/unit/emulator/run_ptx.h"
@@ -16,8 +16,8 @@ const ir::Machine& titan_v() {
   return *machine;
 }
 
-// block2D_hybrid_coarsen_x: 32 registers and 128 threads, 16 blocks fill the register file to the last register. Three
-// registers of 8 bytes go; 4 thread-index, 16 block-index and 67 coefficient registers come.
+// block2D_hybrid_coarsen_x: 32 registers and 128 threads, 16 blocks fill the register file completely. Three registers
+// of 8 bytes are removed; 4 thread-index, 16 block-index and 67 coefficient registers are added.
 BudgetFacts hybrid_coarsen_x() {
   return {.threads_per_block = 128,
           .blocks = 10'000,
@@ -50,7 +50,7 @@ TEST_CASE("nothing freed, nothing left: it does not fit; one register more than 
   CHECK(budget.freed == 0);
   CHECK(budget.available == 0);
   CHECK_FALSE(budget.fits());
-  // One register per thread freed: 2048. 12 thread-index registers and 512 for block parts leave nothing for more.
+  // One register per thread freed: 2048. 12 thread-index registers and 512 for block parts use all of them.
   facts.body_registers = 31;
   facts.linear.thread_units = 12;
   facts.linear.coefficient_units = 0;
@@ -72,10 +72,10 @@ TEST_CASE("what the original never used counts: shared memory or few blocks leav
   CHECK(budget.needed == 4 * 128 + 32 * 4 + 67);
   CHECK(budget.fits());
   facts.shared_bytes = 0;
-  facts.blocks = 81; // two for one SM, one for the others
+  facts.blocks = 81; // two for one SM, one for each of the others
   CHECK(register_budget(titan_v(), facts).resident_blocks == 2);
   CHECK(register_budget(titan_v(), facts).fits());
-  // A body that needs more than the original does not fit where registers are what keeps blocks out.
+  // A body that needs more registers than the original does not fit if registers limit the number of blocks.
   facts.blocks = 10'000;
   facts.body_registers = 33;
   CHECK(register_budget(titan_v(), facts).available == 0);
@@ -119,11 +119,11 @@ TEST_CASE("registers are counted by the width of what is written into them, and 
                                                             diagnostics);
   REQUIRE(module);
   const LinearRegisterUse use = linear_register_use(*module->functions[0]);
-  CHECK(use.threads == 2); // %tr1, %tr2; %tr0 is a step on the way
+  CHECK(use.threads == 2); // %tr1, %tr2; %tr0 is an intermediate step
   CHECK(use.thread_units == 2 + 1);
   CHECK(use.blocks == 2);
   CHECK(use.block_units == 2 + 1);
-  CHECK(use.coefficients == 4); // %cr0, %cr2, %cr3 of block parts, %cr1 of the body; %cr4 ends with the thread parts
+  CHECK(use.coefficients == 4); // %cr0, %cr2, %cr3 of block parts, %cr1 of the body; not %cr4, of thread parts
   CHECK(use.coefficient_units == 2 + 2 + 1 + 1);
 }
 

@@ -1,4 +1,4 @@
-// The split of a launch's instructions by the parts of R2D2's hardware form, counted by hand (r2d2-isca23 section 4.1).
+// A launch's instructions by the parts of R2D2's hardware form, counted by hand (r2d2-isca23 section 4.1).
 #include "emulator/machines/r2d2/section_counts.h"
 
 #include "tests/unit/emulator/run_ptx.h"

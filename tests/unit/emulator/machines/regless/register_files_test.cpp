@@ -37,7 +37,7 @@ struct Block {
     return program.blocks[0].instructions.emplace_back(instruction);
   }
   std::vector<RenamedRow> renamed() const { return renamed_registers(program, ir::WarpLiveness(program)); }
-  // Main file 1 and 1 by access, operand file a quarter, last result file a tenth.
+  // Energy per access: main file 1, operand file 0.25, last result file 0.1.
   std::vector<HierarchyRow> placed(uint32_t entries = 8, std::function<bool(ir::InstructionId)> is_private = {}) const {
     if (!is_private) is_private = [](ir::InstructionId) { return true; };
     const HierarchySettings settings{
@@ -85,7 +85,7 @@ TEST_CASE("a value that the next instruction reads lies in the last result file"
   const std::vector<HierarchyRow> rows = block.placed();
   CHECK(rows[0].writes == Counts{1, 0, 0});
   CHECK(rows[1].reads == Counts{1, 0, 0});
-  CHECK(rows[1].writes == Counts{1, 0, 0}); // R0 is over when R1 is written
+  CHECK(rows[1].writes == Counts{1, 0, 0}); // R0 is dead when R1 is written
   CHECK(rows[2].reads == Counts{1, 0, 0});
 }
 
@@ -103,11 +103,11 @@ TEST_CASE("results of loads, and what reads them in another strand, lie in the m
   block.add({0}, {});
   block.add({1}, {0}).long_latency = true;
   block.add({2}, {0});
-  block.add({3}, {1, 2}); // begins a strand
+  block.add({3}, {1, 2}); // starts a strand
   block.add({}, {3});
   const std::vector<HierarchyRow> rows = block.placed();
   CHECK(rows[1].writes == Counts{0, 0, 1});
-  CHECK(rows[2].writes == Counts{0, 0, 1}); // nobody reads it in its strand
+  CHECK(rows[2].writes == Counts{0, 0, 1}); // not read in its strand
   CHECK(rows[3].reads == Counts{0, 0, 2});
   CHECK(rows[3].writes == Counts{1, 0, 0});
 }
@@ -161,7 +161,7 @@ TEST_CASE(
     const uint32_t entries = random() % 5;
     double spent = 0, in_main = 0;
     for (const HierarchyRow& row : block.placed(entries, [](ir::InstructionId id) { return id.index() % 4 > 0; })) {
-      // Each read is of one file, a write of one or of two.
+      // Each read is from one file, a write goes to one or two.
       CHECK(row.reads[0] + row.reads[1] + row.reads[2] == row.registers_read);
       CHECK(row.writes[0] + row.writes[1] + row.writes[2] >= row.registers_written);
       CHECK(row.writes[2] <= row.registers_written);

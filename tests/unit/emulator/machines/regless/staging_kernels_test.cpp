@@ -1,7 +1,7 @@
-// Kernels that are hard for RegLess's machine, annotated by the compiler's part (transforms/regless/regless.cpp) with
-// regions of several sizes: run strictly, with 512 entries and with as few as hold the largest region, each leaves the
-// memory that the emulator leaves without the machine. Some were found by fuzz_rewrites --regless and reduced, which is
-// said there.
+// Difficult kernels for RegLess's machine, annotated by the compiler's part (transforms/regless/regless.cpp) with
+// regions of several sizes: each runs with 512 entries and with the fewest that hold the largest region, and must leave
+// the same memory as the emulator without the machine. Those found by fuzz_rewrites --regless and reduced have their
+// seed in a comment.
 #include "emulator/machines/regless/staging_counters.h"
 #include "emulator/machines/regless/staging_plan.h"
 #include "tests/unit/emulator/run_ptx.h"
@@ -32,7 +32,7 @@ uint32_t least_entries(const std::string& text) {
   return least_staging_entries(*grammar::read_module(SourceFile("test.ptx", text), diagnostics));
 }
 
-// The kernel `k` of the text gets one buffer of a word per thread, in which each thread finds 3 * its number + 1.
+// The kernel `k` of the text has one buffer of a word per thread, initialised to 3 * thread + 1.
 void check_staged(const std::string& text, uint32_t threads, uint32_t blocks = 1) {
   std::vector<uint32_t> data(size_t(threads) * blocks);
   for (uint32_t i = 0; i < data.size(); ++i)
@@ -54,7 +54,7 @@ void check_staged(const std::string& text, uint32_t threads, uint32_t blocks = 1
   }
 }
 
-// `body` finds its thread's number in %tid and the address of its word in %at.
+// `body` uses its thread's number in %tid and the address of its word in %at.
 std::string kernel_of(const std::string& body, const std::string& more = {}) {
   return kernel("k", ".param .u64 data",
                 R"(.reg .pred %p<10>; .reg .b32 %r<40>; .reg .b32 %t; .reg .b64 %d<20>; .reg .b64 %at;
@@ -67,8 +67,8 @@ std::string kernel_of(const std::string& body, const std::string& more = {}) {
 
 } // namespace
 
-// fuzz_rewrites --regless, seed 1041: the copy was made again in front of its readers, and nobody read it but the
-// merge.
+// fuzz_rewrites --regless, seed 1041: the copy was recomputed before its readers, and only the merge read
+// it.
 TEST_CASE("a predicate that is copied on one way to where ways meet") {
   check_staged(kernel_of(R"(
   and.b32 %r1, %t, 4;
@@ -87,7 +87,7 @@ JOIN:
                64);
 }
 
-// Seed 368: the selection does the work of the conjunction, and reads it where %p2 stands for something else.
+// Seed 368: the selection absorbs the conjunction, and reads it where %p2 has another value.
 TEST_CASE("a predicate that is needed behind the place where its name is used again") {
   check_staged(kernel_of(R"(
   and.b32 %r1, %t, 4;
@@ -126,7 +126,7 @@ TEST_CASE("a copy of a predicate that is needed behind the place where its name 
                64);
 }
 
-// Seed 1711: what a call returns differs from lane to lane, although it is read like a parameter of the kernel.
+// Seed 1711: the result of a call differs between lanes, although it is read like a parameter of the kernel.
 TEST_CASE("lanes part by what a device function has returned") {
   check_staged(kernel_of(R"(
   mul.lo.u32 %r9, %t, 5;
@@ -160,7 +160,7 @@ JOIN:
                96);
 }
 
-// Each round has one number for all lanes; behind the loop each lane has that of its last one.
+// Each iteration has one number for all lanes; after the loop each lane has that of its last one.
 TEST_CASE("lanes that leave a loop one after the other part by its counter") {
   check_staged(kernel_of(R"(
   mul.lo.u32 %r9, %t, 5;
@@ -185,7 +185,7 @@ JOIN:
                96);
 }
 
-// A warp-wide instruction names lanes that wait at the kernel's end: they have ended, whatever the others still do.
+// A warp-wide instruction names lanes that wait at the kernel's end: these count as ended.
 TEST_CASE("lanes that have nothing to do any more hold up no exchange") {
   check_staged(kernel_of(R"(
   setp.ge.u32 %p1, %t, 40;
@@ -203,7 +203,7 @@ END:
                96);
 }
 
-// Lanes come to X on two ways that meet nowhere else before: those that came first wait for the others.
+// Lanes reach X on two paths that do not join before: the first ones wait for the others.
 TEST_CASE("an exchange where ways meet before the end of their branch") {
   check_staged(kernel_of(R"(
   ld.global.u32 %r1, [%at];
@@ -227,7 +227,7 @@ Y:
                64);
 }
 
-// Seed 2417: one half of a literal is kept for a load that may not write it, the other half is a literal.
+// Seed 2417: one half of a literal is stored for a guarded load, the other half is a literal.
 TEST_CASE("halves of a literal, one of them in a register") {
   check_staged(kernel_of(R"(
   .reg .b16 %e<5>;
@@ -263,7 +263,7 @@ TEST_CASE("parts of a parameter, one of them written again") {
                64);
 }
 
-// Seed 2935: a predicate that an assembler knows, although its definition has a guard.
+// Seed 2935: a predicate known to the assembler, although its definition has a guard.
 TEST_CASE("a known predicate under a guard") {
   check_staged(kernel_of(R"(
   setp.ne.s32 %p1, 0, 0;
@@ -280,7 +280,7 @@ TEST_CASE("a known predicate under a guard") {
                64);
 }
 
-// Strictness at its edges: each of these leaves lanes, words or registers behind in its own way.
+// Limits of strictness: each of these leaves lanes, words or registers behind in a different way.
 TEST_CASE("a loop of one block that lanes leave one by one, and a register that only some rounds write") {
   check_staged(kernel_of(R"(
   and.b32 %r1, %t, 5;

@@ -1,5 +1,5 @@
-// RegLess's machine (RegLess §5) on a kernel whose annotations are written by hand: what they say is done, what is
-// wrong with them is found and named. And its parts: compressor patterns against all lanes, the lists in their order.
+// RegLess's machine (RegLess §5) on a kernel with hand-written annotations: they are executed, and errors in them are
+// reported. And its parts: compressor patterns against all lanes, and the order of the lists.
 #include "emulator/machines/regless/staging_counters.h"
 #include "emulator/machines/regless/staging_unit.h"
 #include "tests/unit/emulator/run_ptx.h"
@@ -15,7 +15,7 @@ using namespace ptxrewrite::emulator;
 
 namespace {
 
-// out[tid] = in[tid] < 0 ? -in[tid] : in[tid], plus 7 times tid. %r2 is written under a guard: in part.
+// out[tid] = in[tid] < 0 ? -in[tid] : in[tid], plus 7 times tid. %r2 is partially written under a guard.
 const std::string annotated = R"(.version 8.0
 .target sm_80
 .address_size 64
@@ -53,7 +53,7 @@ PtxRun staged(const std::string& text, StagingSettings settings = {}, uint32_t t
   return run_ptx(text, {.kernel = "k", .block = {threads}, .fuel = 100'000, .machines = settings}, {buffer_of(data)});
 }
 
-// What the machine says to a text that differs from the one above.
+// The machine's error message for a text that differs from the one above.
 std::string complaint(const std::string& from, const std::string& to) {
   const PtxRun run = staged(with(from, to));
   return run.error.empty() ? run.failure() : run.error;
@@ -79,11 +79,11 @@ TEST_CASE("values get through staged entries") {
       CHECK(counts.regions == 8); // two in each of four warps
       CHECK(counts.by_region.at(0).runs == 4);
       CHECK(counts.by_region.at(0).slowest[0] == 4);
-      CHECK(counts.by_region.at(1).slowest[0] == 4); // all that it reads is still staged
-      CHECK(counts.by_region.at(1).lookups == 4);    // registers R0 to R3 lie in four banks
+      CHECK(counts.by_region.at(1).slowest[0] == 4); // all of its inputs are still staged
+      CHECK(counts.by_region.at(1).lookups == 4);    // registers R0 to R3 are in four banks
       CHECK(counts.inputs == 16);
       CHECK(counts.invalidations == 0);
-      CHECK(counts.preloads[0] == 16); // each warp is alone in its shard: nobody takes its entries
+      CHECK(counts.preloads[0] == 16); // each warp is alone in its shard, so its entries stay
       CHECK(counts.l1_requests() == 0);
     }
 }
@@ -122,7 +122,7 @@ TEST_CASE("each annotation is missed") {
 }
 
 TEST_CASE("what nobody needs any more is not kept") {
-  // R1 again, without its erasure in front of the new definition.
+  // R1 again, without its erasure before the new definition.
   const std::string again =
       with("mad.lo.s32 %r3, %r1, 7, %r2; //@ regless erase R1", "mad.lo.s32 %r3, %r1, 7, %r2; //@ regless erase R1\n"
                                                                 "  xor.b32 %r2, %r3, 5; //@ regless erase R0\n"
@@ -139,7 +139,7 @@ TEST_CASE("an annotation that lies is found out") {
   CHECK(says(complaint("erase R0 R2 R3", "erase R0 R2 R3 R9"), "region 1 erases R9, which is not staged"));
   CHECK(says(complaint("erase R0 R2 R3", "erase R0 R2 evict R3"), "leaves a copy of R3"));
   CHECK(says(complaint("evict R1 R2 R3", "erase R1 evict R2 R3"), "region 1 reads R1, whose lanes"));
-  // Registers that no value stands in.
+  // Registers without a value.
   CHECK(
       says(complaint("0,0,0,0 preload R0! R1! R2! R3!", "0,0,0,1 preload R0! R1! R2! R3! R255"), "leaves R255 staged"));
   CHECK(staged(with("preload R0! R1! R2! R3!", "preload R0! R1! R2! R3! invalidate R254")).ok());
@@ -191,7 +191,7 @@ TEST_CASE("entries are taken from the free list, then the clean one, then the di
   unit.erase(warp, 32, false);
   CHECK(unit.preload(warp, 0, false) == PreloadSource::l1);
   CHECK(unit.active(warp, 0)->words[31] == 100);
-  unit.evict(warp, 0, false); // clean now: goes before the dirty register 8
+  unit.evict(warp, 0, false); // clean now: evicted before the dirty register 8
   unit.written(warp, 40);
   CHECK(counters.written_back == 1);
   CHECK(unit.preload(warp, 8, true) == PreloadSource::staged);
