@@ -1,11 +1,11 @@
-// Feeds mutated PTX to the reader and what follows it: every input must end in a diagnostic or in a module, never in a
-// crash or a hang, and a module must hold together: verified, printed, read again to the same text, through SSA and
-// back. Meant to be built with sanitizers.
+// Feeds mutated PTX to the reader and the steps after it: every input must end in a diagnostic or in a module, never in
+// a crash or an endless loop, and a module must be consistent: verified, printed, read again to the same text, through
+// SSA and back. Meant to be built with sanitizers.
 //
 //   fuzz_mutations [--count N] [--seed S] [--only NUMBER [--show] [--explain]] [--write FOLDER] FILE.ptx...
 //
-// --write keeps the inputs for against_ptxas.py. Input NUMBER of seed S is always the same: what fails is repeated with
-// --only. Exit code 1 when a check failed.
+// --write keeps the inputs for against_ptxas.py. Input NUMBER of seed S is always the same: failures are repeated with
+// --only. Exit code 1 if a check failed.
 #include "grammar/reader.h"
 #include "support/diagnostic.h"
 #include "tests/fuzz/mutate.h"
@@ -30,7 +30,7 @@ using namespace ptxrewrite;
 
 constexpr unsigned hang_seconds = 60;
 
-// What the handlers report when the process dies in the middle of an input.
+// Reported by the signal handlers if the process dies during an input.
 volatile uint64_t current_number = 0;
 uint64_t current_seed = 0;
 
@@ -76,7 +76,7 @@ struct Options {
   uint64_t first = 0;
   bool show = false;
   bool explain = false; // print the diagnostics
-  std::string folder;   // where to write every input, with what became of it in the name
+  std::string folder;   // where to write every input, with its outcome in the name
   std::vector<std::string> seeds;
 };
 

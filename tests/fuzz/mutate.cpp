@@ -1,5 +1,5 @@
-// Mutations from blind (bits, truncation) to informed (tokens, lines, numbers at the edge of their ranges): the blind
-// ones test the lexer, the informed ones get far enough to test what comes behind it.
+// Mutations from blind (bits, truncation) to informed (tokens, lines, edge numbers): the blind ones test the lexer, the
+// informed ones pass it and test the later stages.
 #include "tests/fuzz/mutate.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-// Words, numbers and characters that have made readers of PTX stumble.
+// Words, numbers and characters that have caused errors in PTX readers.
 constexpr std::array interesting = {"0",
                                     "-1",
                                     "4294967296",
@@ -130,7 +130,7 @@ void insert_interesting(std::string& text, Random& random) {
     text.insert(random.below(text.size() + 1), interesting[random.below(interesting.size())]);
 }
 
-// Deep nesting and long runs: recursion and quadratic behaviour show here.
+// Deep nesting and long runs, which reveal recursion and quadratic behaviour.
 void insert_run(std::string& text, Random& random) {
   constexpr std::array runs = {"{", "}", "[", "(", "((", "-", "!", "~", "a", "/*", ";", ".x", "@", "+1", "1+", "L: "};
   const std::string_view unit = runs[random.below(runs.size())];
@@ -147,7 +147,7 @@ std::string join(const std::vector<std::string_view>& tokens) {
   return text;
 }
 
-// Index of a token that is not blank, or any index when chance will not have it.
+// Index of a token that is not blank, or, by chance, any index.
 size_t pick_token(const std::vector<std::string_view>& tokens, Random& random) {
   size_t index = random.below(tokens.size());
   for (int i = 0; i < 8 && (tokens[index].empty() || is_blank(tokens[index].front())); ++i)
@@ -160,7 +160,7 @@ template <typename Change> void change_tokens(std::string& text, Random& random,
   if (tokens.empty()) return;
   for (size_t i = 0, n = 1 + random.below(3); i < n; ++i)
     change(tokens);
-  text = join(tokens); // the views die with the old text only behind this
+  text = join(tokens); // the views refer to the old text until here
 }
 
 void swap_tokens(std::string& text, Random& random) {
@@ -191,7 +191,7 @@ void replace_token(std::string& text, Random& random) {
   });
 }
 
-// Registers by their prefix, numbers, words: what may stand where another of its class stands.
+// The class of a token: registers by their prefix, numbers, words; tokens of a class replace each other.
 std::string_view token_class(std::string_view token) {
   if (token.empty() || !is_word(token.front())) return "";
   if (token.front() >= '0' && token.front() <= '9') return "0";
@@ -199,7 +199,7 @@ std::string_view token_class(std::string_view token) {
   return token.front() == '%' ? token.substr(0, prefix) : "word";
 }
 
-// Changes that often leave a valid program: another register of the kind, another number, another word.
+// Changes that often preserve validity: another register of the kind, another number, another word.
 void swap_alike_tokens(std::string& text, Random& random) {
   change_tokens(text, random, [&](auto& tokens) {
     const size_t at = pick_token(tokens, random);
@@ -246,7 +246,7 @@ void shuffle_lines(std::string& text, Random& random) {
   text = join(lines);
 }
 
-// A statement once more behind itself: mostly still a program.
+// Repeats a statement after itself, which mostly preserves validity.
 void copy_line(std::string& text, Random& random) {
   std::vector<std::string_view> lines = split_lines(text);
   if (lines.empty()) return;
@@ -305,7 +305,7 @@ Mutation mutate(const std::vector<std::string>& seeds, uint64_t seed, uint64_t n
                                                        {"splice", nullptr}}};
   Random random(seed * 0x2545f4914f6cdd1dull + number);
   Mutation mutation{seeds[random.below(seeds.size())], ""};
-  // One step most of the time: after several, nearly every input dies in the lexer.
+  // Mostly a single step: after several, nearly every input fails in the lexer.
   for (size_t i = 0, n = random.one_in(4) ? 2 + random.below(3) : 1; i < n; ++i) {
     const NamedStep& chosen = steps[random.below(steps.size())];
     if (chosen.step != nullptr)

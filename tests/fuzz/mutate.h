@@ -15,7 +15,7 @@ std::vector<std::string_view> split_tokens(std::string_view text);
 
 struct Mutation {
   std::string text;
-  std::string name; // what was done, for the report
+  std::string name; // the mutation, for the report
 };
 
 // Mutates one of `seeds` (not empty) in one to four steps.

@@ -1,4 +1,4 @@
-// Random choices that are the same on every machine: the standard distributions differ between library versions.
+// Random choices that are the same on every machine, unlike the standard distributions.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ public:
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
     return z ^ (z >> 31);
   }
-  // Uniform enough in [0, bound); 0 when bound is 0.
+  // Nearly uniform in [0, bound); 0 if bound is 0.
   size_t below(size_t bound) { return bound == 0 ? 0 : static_cast<size_t>(next() % bound); }
   // Both ends included.
   int64_t between(int64_t low, int64_t high) {
@@ -25,7 +25,7 @@ public:
   }
   bool one_in(size_t n) { return below(n) == 0; }
   bool chance(double probability) { return static_cast<double>(next() >> 11) * 0x1p-53 < probability; }
-  // An element of a container that is not empty.
+  // An element of a non-empty container.
   template <class Container> const auto& pick(const Container& from) { return from[below(std::size(from))]; }
 
 private:

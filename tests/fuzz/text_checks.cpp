@@ -16,7 +16,7 @@ std::unique_ptr<ir::Module> read(const std::string& text, Diagnostics& diagnosti
   return grammar::read_module(SourceFile("mutation.ptx", text), diagnostics);
 }
 
-// Every diagnostic must render: its range lies in the text, its caret somewhere.
+// Every diagnostic must render: its range is in the text, and there is a caret.
 bool diagnostics_render(const Diagnostics& diagnostics, const std::string& text) {
   const SourceFile source("mutation.ptx", text);
   for (const Diagnostic& diagnostic : diagnostics.list())

@@ -1,5 +1,5 @@
-// What must hold for any text that is fed to the reader: a diagnostic that renders, or a module that verifies, prints
-// to a fixed point and survives SSA and back.
+// Checks for any input of the reader: it gives a diagnostic that renders, or a module that verifies, prints to a fixed
+// point and survives SSA and back.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct TextTally {
   uint64_t ssa_functions = 0;
 };
 
-// The first check that does not hold, or an empty string.
+// The first failed check, or an empty string.
 std::string check_text(const std::string& text, TextTally& tally);
 
 } // namespace ptxrewrite::fuzz

@@ -21,7 +21,7 @@ int carry_out(const std::vector<std::string>& words) {
   return session.action ? session.action() : static_cast<int>(cli::exit_usage);
 }
 
-// Its first million bytes: some kernels print without end.
+// The first million bytes: some kernels print endlessly.
 std::string contents(int file) {
   std::string bytes(1 << 20, '\0');
   const ssize_t size = pread(file, bytes.data(), bytes.size(), 0);

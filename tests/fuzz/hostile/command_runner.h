@@ -1,5 +1,5 @@
-// Commands of the program, carried out in this process: the same code from the words of the command line on, without a
-// process for each.
+// Runs commands of the program in this process: the same code from the words of the command line on, without a process
+// per command.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@ namespace ptxrewrite::fuzz {
 
 struct CommandOutcome {
   int code = 0;          // cli::ExitCode
-  std::string output;    // standard output, as much of it as matters
-  std::string errors;    // standard error, likewise
+  std::string output;    // standard output, up to a limit
+  std::string errors;    // standard error, up to a limit
   std::string exception; // that left the command; "" for none
 };
 
-// Standard output and standard error of the process belong to it as long as it lives.
+// Redirects standard output and standard error of the process during its lifetime.
 class CommandRunner {
 public:
-  // `errors`: an open file for standard error, which is emptied in front of each command.
+  // `errors`: an open file for standard error, which is emptied before each command.
   explicit CommandRunner(int errors);
   ~CommandRunner();
   CommandRunner(const CommandRunner&) = delete;
@@ -25,13 +25,13 @@ public:
 
   // `words`: the command and its arguments.
   CommandOutcome run(const std::vector<std::string>& words);
-  // For the caller's own messages.
+  // The original standard output, for the caller's own messages.
   int output() const { return saved_output_; }
   int errors() const { return saved_errors_; }
 
 private:
   int saved_output_ = -1, saved_errors_ = -1;
-  int captured_output_ = -1, captured_errors_ = -1; // files in memory in their place
+  int captured_output_ = -1, captured_errors_ = -1; // files in memory that replace them
 };
 
 } // namespace ptxrewrite::fuzz

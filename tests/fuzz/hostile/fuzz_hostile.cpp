@@ -1,14 +1,14 @@
-// Sends hostile kernels through the whole program: every one ends in a result or in a diagnostic. A crash, a report of
-// a sanitizer, an internal error, output that does not read back, or a rewriting that changes what a defined kernel
-// leaves is a failure. Meant to be built with sanitizers.
+// Runs hostile kernels through the whole program: each must end in a result or in a diagnostic. A crash, a sanitizer's
+// report, an internal error, output that is not read back, or a rewriting that changes the results of a defined kernel
+// is a failure. Meant to be built with sanitizers.
 //
 //   fuzz_hostile [--count N] [--first SEED] [--only SEED [--show]] [--steps N | --all-steps] [--write FOLDER]
 //   [--skip FEATURE] STATEMENTS.tsv FILE.ptx...
 //
-// Kernels run in this process; a crash ends a worker, and the next one goes on behind it. Each kernel takes the steps
-// that its seed chooses; with --steps N, N besides the plain run, all steps equally often over the seeds; with
-// --all-steps every one, as the first kernel that fails does in any case. --write keeps the text of what failed.
-// Launches are bounded by fuel; a kernel that takes five minutes of the processor for all else hangs.
+// Kernels run in this process; a crash ends a worker, and the next one continues after it. Each kernel takes the steps
+// chosen by its seed; with --steps N, N steps besides the plain run, all steps equally often over the seeds; with
+// --all-steps all of them, as the first failing kernel always does. --write keeps the text of failures. Launches are
+// bounded by fuel; a kernel that takes five minutes of processor time for the other steps counts as hanging.
 #include "tests/fuzz/hostile/hostile_steps.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ namespace {
 
 using namespace ptxrewrite;
 
-constexpr long hang_seconds = 300; // of the processor
+constexpr long hang_seconds = 300; // of processor time
 constexpr unsigned slow_seconds = 60;
 
 struct Options {
@@ -45,14 +45,14 @@ struct Options {
   bool show = false;
   fuzz::StepChoice steps;
   std::string folder;            // of failures; "": not kept
-  std::set<std::string> skipped; // features: kernels that have one are left out
+  std::set<std::string> skipped; // features: kernels with one of them are skipped
   std::vector<std::string> files;
 };
 
 constexpr size_t most_steps = 64;
 constexpr const char* origins[] = {"defined", "attack", "mutated attack", "mutated sound", "mutated file"};
 
-// What the workers leave behind, also those that crash.
+// Data left by the workers, also by those that crash.
 struct Ledger {
   uint64_t next = 0; // seed
   char step[1024] = "";
@@ -63,7 +63,7 @@ struct Ledger {
 
 Ledger* ledger = nullptr;
 int real_errors = STDERR_FILENO;
-int captured_errors = -1; // of the worker's commands, and reports of UBSan, which take no other file
+int captured_errors = -1; // of the worker's commands, and UBSan's reports, which can go to no other file
 
 void write_all(int file, const char* bytes, size_t size) {
   while (size > 0) {
@@ -111,7 +111,7 @@ void keep(const Options& options, const fuzz::HostileKernel& kernel, const std::
   file << kernel.text << "// " << note << '\n';
 }
 
-// "k.ptx:12:3: no such register '%r7'" without what differs from kernel to kernel.
+// "k.ptx:12:3: no such register '%r7'" without the parts that differ between kernels.
 std::string shortened(const std::string& text) {
   std::string out;
   for (const char c : text.substr(0, 160))
@@ -122,7 +122,7 @@ std::string shortened(const std::string& text) {
   return out;
 }
 
-// Kernels from ledger->next on, until all are done or the process dies.
+// Processes kernels from ledger->next on, until all are done or the process dies.
 void work(const Options& options, const fuzz::HostileMaterial& material, const std::string& scratch) {
   fuzz::CommandRunner runner(captured_errors);
   real_errors = runner.errors();
@@ -168,7 +168,7 @@ void work(const Options& options, const fuzz::HostileMaterial& material, const s
   }
 }
 
-// Waits for the worker; names a kernel that takes long, but leaves it alone.
+// Waits for the worker; reports a kernel that takes long, without stopping it.
 int wait_for(pid_t worker) {
   int status = 0;
   uint64_t seen = ledger->next;
@@ -184,7 +184,7 @@ int wait_for(pid_t worker) {
   return status;
 }
 
-// The end of what the worker wrote as standard error: a sanitizer's report.
+// Shows the end of the worker's standard error: a sanitizer's report.
 void show_last_words() {
   char bytes[6000];
   const off_t size = lseek(captured_errors, 0, SEEK_END), begin = std::max<off_t>(size - off_t(sizeof bytes), 0);
@@ -192,7 +192,7 @@ void show_last_words() {
   if (length > 0) write_all(STDERR_FILENO, bytes, static_cast<size_t>(length));
 }
 
-// Workers one after the other, each in the place of one that died.
+// Runs workers one after the other, each replacing one that died.
 void run_workers(const Options& options, const fuzz::HostileMaterial& material, const std::string& scratch) {
   while (ledger->next < options.first + options.count) {
     const pid_t worker = fork();
@@ -273,7 +273,7 @@ int main(int argc, char** argv) {
                  "[--write FOLDER] [--skip FEATURE] STATEMENTS.tsv FILE.ptx...\n");
     return 2;
   }
-  // The assembler would take most of the time, and has crashes of its own.
+  // The assembler would take most of the time, and has its own crashes.
   setenv("PTXREWRITE_PTXAS", "/nowhere/ptxas", 1);
   if (!options.folder.empty()) std::filesystem::create_directories(options.folder);
   std::vector<std::string> modules;

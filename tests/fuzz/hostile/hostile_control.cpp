@@ -1,4 +1,4 @@
-// Control flow that no compiler makes, and calls of what is no function.
+// Control flow that compilers do not generate, and calls of addresses that are no functions.
 #include "tests/fuzz/hostile/hostile_writer.h"
 
 #include <array>
@@ -20,7 +20,7 @@ void diamond(Writer& out) {
   out.place(end);
 }
 
-// A loop that ends, now and then with steps that a loop analysis may take for a counter.
+// A terminating loop, sometimes with steps that a loop analysis may take for a counter.
 void counted_loop(Writer& out) {
   const std::string head = out.label();
   const std::string counter = out.name("%count");
@@ -62,7 +62,7 @@ void labels(Writer& out) {
   if (!out.random.one_in(3)) return;
   const std::string next = out.label();
   out.line("bra {};", next);
-  if (out.random.one_in(2)) out.line("add.s32 %r3, %r3, 1;"); // nobody comes here
+  if (out.random.one_in(2)) out.line("add.s32 %r3, %r3, 1;"); // unreachable
   out.place(next);
 }
 
@@ -74,7 +74,7 @@ void early_end(Writer& out) {
 void indirect_branch(Writer& out) {
   const std::string table = out.label(), first = out.label(), second = out.label();
   out.line("{}: .branchtargets {}, {}{};", table, first, second, out.random.one_in(3) ? ", " + first : "");
-  out.line("rem.u32 %r5, %r0, {};", 1 + out.random.below(4)); // the index may lie behind the table
+  out.line("rem.u32 %r5, %r0, {};", 1 + out.random.below(4)); // the index may be beyond the table
   if (out.random.one_in(4)) out.line("mov.u32 %r5, {};", out.edge() & 0xffffffff);
   out.line("{}brx.idx{} %r5, {};", out.guard(), out.random.one_in(4) ? ".uni" : "", table);
   out.place(first);

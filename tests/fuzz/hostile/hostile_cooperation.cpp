@@ -1,5 +1,5 @@
-// What threads do together, done wrongly: barriers that do not match, masks without the own lane, transactions that
-// never come, matrices with strides that lead away.
+// Wrong cooperation of threads: mismatched barriers, masks without the own lane, transactions that never complete,
+// matrices with strides out of bounds.
 #include "tests/fuzz/hostile/hostile_writer.h"
 
 #include <array>

@@ -1,4 +1,4 @@
-// Declarations of all sizes, and parameter slots that are too small or too large for what is done to them.
+// Declarations of all sizes, and parameter slots that are too small or too large for their uses.
 #include "tests/fuzz/hostile/hostile_writer.h"
 
 #include <array>
@@ -49,7 +49,7 @@ void global(Writer& out) {
   out.line("mov.u64 %l3, {};\n  ld.u32 %r3, [%l3+{}];", name, out.random.one_in(2) ? bytes & 0x7fffffff : 0);
 }
 
-// Initialisers with addresses, in the kernel as well.
+// Initialisers with addresses, also inside the kernel.
 void initialised(Writer& out) {
   const std::string name = out.name("table");
   out.module += fmt::format(".global .align 8 .u64 {}[4] = {{gvar, gvar+{}, generic(cvar), fn1}};\n", name,
@@ -77,7 +77,7 @@ void slots(Writer& out) {
            function, out.random.one_in(2) ? 0 : offset);
 }
 
-// A scope whose names hide those outside.
+// A scope whose names hide outer ones.
 void scopes(Writer& out) {
   const bool nested = out.random.one_in(2);
   out.line("{{\n    .reg .b32 %r3;\n    .reg .b32 %r<3>;\n    mov.u32 %r3, {};\n    {}add.s32 %r2, %r3, %r1;\n  }}",

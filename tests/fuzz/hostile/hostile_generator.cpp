@@ -78,7 +78,7 @@ constexpr std::string_view entry_head = R"((
   .param .u64 p, .param .u64 q, .param .u32 n, .param .u64 kp, .param .u32 kp32)
 )";
 
-// More than the prologue writes: statements of the table name high ones.
+// More registers than the prologue writes: statements of the table use high numbers.
 constexpr std::string_view registers = R"({
   .reg .pred %p<16>;
   .reg .b8 %c<16>;
@@ -104,7 +104,7 @@ std::string head_for(const Target& target) {
   return fmt::format(".version {}\n.target {}\n{}", target.version, target.name, module_head);
 }
 
-// %l0, %l1, %l2, %r0, %r1, %r2 as the features take them; the others with a value each, or only some of them.
+// Sets %l0, %l1, %l2, %r0, %r1, %r2 for the features; the others get a value each, or only some of them.
 void write_prologue(HostileWriter& out) {
   const bool all = out.is_defined || !out.random.one_in(4);
   const auto wanted = [&] { return all || out.random.one_in(2); };
@@ -112,7 +112,7 @@ void write_prologue(HostileWriter& out) {
                             "ld.param.u32 %r1, [n];", "mov.u32 %r2, %ctaid.x;"};
   for (const char* line : fixed)
     if (wanted()) out.raw(line);
-  // The thread's number in the grid, whatever its shape.
+  // The thread's number in the grid, for any shape.
   if (wanted())
     for (const char* line :
          {"mov.u32 %r3, %tid.z;", "mov.u32 %r4, %ntid.y;", "mov.u32 %r5, %tid.y;", "mad.lo.u32 %r3, %r3, %r4, %r5;",
@@ -135,11 +135,11 @@ void write_prologue(HostileWriter& out) {
   }
 }
 
-// Everything is stored somewhere, or most of it would be dead.
+// All values are stored somewhere, otherwise most of them would be dead.
 void write_epilogue(HostileWriter& out) {
   out.line("xor.b32 %r3, %r3, %r4;\n  add.s32 %r3, %r3, %r5;\n  add.s32 %r3, %r3, %r6;\n  xor.b32 %r3, %r3, %r7;");
   out.line("add.s64 %l3, %l3, %l4;\n  cvt.u32.u64 %r4, %l3;\n  add.f32 %f3, %f3, %f4;\n  selp.b32 %r5, 1, 0, %p3;");
-  // Addresses differ between original and rewritten where there are more variables; they stay out of what is compared.
+  // Addresses differ between original and rewritten if there are more variables; they are not compared.
   out.line("st.global.u32 [%l2], %r3;\n  st.global.u32 [%l2+4], %r5;\n  st.global.f32 [%l2+8], %f3;");
   if (!out.is_defined) out.line("st.global.u32 [%l2+12], %r4;");
 }
@@ -180,12 +180,12 @@ HostileKernel write_kernel(uint64_t seed, const HostileMaterial& material, bool 
   kernel.is_defined = defined;
   kernel.origin = defined ? "defined" : "attack";
   const Target& target = random.pick(targets);
-  // Compilers other than nvcc begin with a label; nothing has a value then.
+  // Compilers other than nvcc start with a label; no register has a value then.
   const bool label_first = random.one_in(6);
   if (label_first) out.place("ENTRY");
   if (defined || !random.one_in(20)) write_prologue(out);
   const std::vector<HostileFeature> features = all_features(defined);
-  // Attacks mostly end in a fault: what comes before and between makes the kernel worth analysing.
+  // Attacks mostly end in a fault: the code before and between them makes the kernel worth analysing.
   const std::vector<HostileFeature> calm = all_features(true);
   for (size_t i = 0, count = 1 + random.below(8); i < count; ++i) {
     const HostileFeature& feature = random.pick(random.one_in(2) ? features : calm);
@@ -194,7 +194,7 @@ HostileKernel write_kernel(uint64_t seed, const HostileMaterial& material, bool 
   }
   if (defined || !random.one_in(8)) write_epilogue(out);
   if (out.body.find("LEND") != std::string::npos) out.place("LEND");
-  if (!random.one_in(8)) out.line("{}", defined || random.one_in(2) ? "ret;" : "exit;"); // a body may end without
+  if (!random.one_in(8)) out.line("{}", defined || random.one_in(2) ? "ret;" : "exit;"); // `ret` is optional
   kernel.text = head_for(target) + out.module + ".visible .entry k" + std::string(entry_head);
   if (!defined && random.one_in(10))
     kernel.text += fmt::format(
@@ -205,7 +205,7 @@ HostileKernel write_kernel(uint64_t seed, const HostileMaterial& material, bool 
   return kernel;
 }
 
-// Mostly changed in one or two places: of a kernel of ours, of a sound random kernel, of a file.
+// A kernel of ours, a sound random kernel, or a file, mostly changed in one or two places.
 HostileKernel mutated_kernel(uint64_t seed, const HostileMaterial& material) {
   Random random(seed * 0xd1342543de82ef95ull + 7);
   HostileKernel kernel;

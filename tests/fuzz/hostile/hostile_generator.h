@@ -1,4 +1,4 @@
-// Parts of the generator that the making of its material needs.
+// Parts of the generator that are also used to make its material.
 #pragma once
 
 #include "tests/fuzz/hostile/hostile_kernel.h"
@@ -8,9 +8,9 @@
 
 namespace ptxrewrite::fuzz {
 
-// Declarations of the registers %xTYPE_N and the call parameters that statements of the table name.
+// Declarations of the registers %xTYPE_N and of the call parameters named by statements of the table.
 std::string type_registers(std::string_view body);
-// A module whose kernel `k` is this statement.
+// A module whose kernel `k` consists of this statement.
 std::string single_statement_module(std::string_view statement);
 
 } // namespace ptxrewrite::fuzz

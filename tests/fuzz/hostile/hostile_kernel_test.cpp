@@ -1,4 +1,4 @@
-// The generator: kernels depend on their seeds alone, everything occurs, and most of it goes past the reader.
+// The generator: kernels depend only on their seeds, all features occur, and most kernels pass the reader.
 #include "grammar/reader.h"
 #include "tests/fuzz/hostile/hostile_kernel.h"
 #include "tests/fuzz/hostile/hostile_steps.h"
@@ -18,7 +18,7 @@ bool is_read(const std::string& text) {
   return grammar::read_module(SourceFile("k.ptx", text), diagnostics) != nullptr;
 }
 
-// Small, so that the test is: statements with and without an effect, one of them no instruction of the emulator.
+// Small material for a fast test: statements with and without an effect, one of them not emulated.
 fuzz::HostileMaterial small_material() {
   return fuzz::make_material("+\tadd.s32 %r1, %r2, %r3;\n-\tadd.s32 %r1;\n+\tst.global.u32 [%l1], %r2;\n"
                              "+\ttcgen05.shift.cta_group::1.down [%r1];\n",

@@ -23,12 +23,12 @@ bool is_runnable(const std::string& statement, emulator::DeviceMemory& memory) {
   return program.ok() && (*program)->check_supported("k").ok();
 }
 
-// No address, no name, no effect: may stand anywhere in a kernel that is defined.
+// No address, no name, no effect: permitted anywhere in a defined kernel.
 bool is_pure(std::string_view statement) {
   if (statement.find_first_of("[@") != statement.npos || statement.find("%x") != statement.npos) return false;
   const Result<ir::FormId> form = ir::resolve_form(statement.substr(0, statement.find_first_of(" ;")));
   if (!form || !ir::form(*form).effects.pure()) return false;
-  // Both fault on generic addresses that are not of shared memory.
+  // Both fault on generic addresses outside of shared memory.
   if (ir::form(*form).opcode == ir::Opcode::mapa || ir::form(*form).opcode == ir::Opcode::getctarank) return false;
   const std::string_view operands = statement.substr(std::min(statement.find(' '), statement.size()));
   for (size_t i = 1; i < operands.size(); ++i)

@@ -1,4 +1,4 @@
-// Accesses that no kernel should make: wild, misaligned, of another space, behind the end.
+// Invalid accesses: wild, misaligned, in another space, beyond the end.
 #include "tests/fuzz/hostile/hostile_writer.h"
 
 #include <array>
@@ -50,7 +50,7 @@ void wild(Writer& out) {
   access(out, out.random.pick(spaces), with_offset(out, "%l3"));
 }
 
-// The thread's index leads out of the buffer for some lanes.
+// The thread's index is out of bounds for some lanes.
 void behind_the_end(Writer& out) {
   out.line("mul.wide.u32 %l3, %r0, {};", out.random.one_in(2) ? 4 + out.random.below(100) : out.edge() & 0xffffffff);
   out.line("{} %l3, %l{}, %l3;", out.random.one_in(4) ? "sub.s64" : "add.s64", out.random.below(2));
@@ -61,7 +61,7 @@ void misaligned(Writer& out) {
   access(out, ".global", fmt::format("%l{}+{}", out.random.below(3), 1 + out.random.below(15)));
 }
 
-// An address of one space, used in another one; generic addresses that are not what their window holds.
+// An address of one space, used in another one; generic addresses in the wrong window.
 void wrong_space(Writer& out) {
   constexpr std::array variables = {"svar", "lvar", "gvar", "cvar", "dyn"};
   constexpr std::array windows = {"shared", "local", "global", "const"};

@@ -62,14 +62,14 @@ bool is_number(std::string_view token) {
   return !token.empty() && std::isdigit(static_cast<unsigned char>(token[0])) != 0;
 }
 
-// What may stand for it: the letters of a register, "0" for numbers.
+// The class of replacements for a token: the letters of a register, "0" for numbers.
 std::string_view kind_of(std::string_view token) {
   if (is_number(token)) return "0";
   if (token.size() < 2 || token[0] != '%') return "";
   return token.substr(0, token.find_last_not_of("0123456789") + 1);
 }
 
-// In one instruction: a register becomes another one of its kind, a number one at the edge.
+// Changes one operand: a register to another one of its kind, a number to an edge value.
 std::string change_operand(std::string_view text, Random& random) {
   constexpr std::array numbers = {"0",
                                   "1",
@@ -92,7 +92,7 @@ std::string change_operand(std::string_view text, Random& random) {
   for (int attempt = 0; attempt < 50; ++attempt) {
     const size_t at = random.below(tokens.size());
     const std::string_view kind = kind_of(tokens[at]);
-    // Parts of mnemonics and names are no numbers: .v4, m8n8, x_2.
+    // Parts of mnemonics and names are not numbers: .v4, m8n8, x_2.
     if (kind.empty() || (at > 0 && (tokens[at - 1] == "." || tokens[at - 1] == "_"))) continue;
     if (kind == "0") {
       tokens[at] = random.pick(numbers);

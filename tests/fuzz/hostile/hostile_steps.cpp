@@ -15,7 +15,7 @@ namespace ptxrewrite::fuzz {
 
 namespace {
 
-// Warp instructions of a block: hostile kernels that end need some hundreds.
+// Warp instructions of a block: terminating hostile kernels need some hundreds.
 #define FUEL " --fuel 20000"
 
 constexpr std::array steps = {
@@ -70,12 +70,12 @@ bool has_word(const HostileStep& step, std::string_view word) {
   return std::string_view(step.words).find(word) != std::string_view::npos;
 }
 
-// The first line, without what is a number or a path.
+// The first line, without numbers and paths.
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
-// What `verify` says of the passes that failed.
+// The output of `verify` about the passes that failed.
 std::string verdict_lines(const CommandOutcome& outcome) {
   std::string found = first_line(outcome.errors);
   std::istringstream lines(outcome.output);
@@ -101,7 +101,7 @@ bool takes_step(const StepChoice& choice, uint64_t seed, size_t step) {
     return random.one_in(steps[step].one_in);
   }
   if (steps[step].decides) return true;
-  // The others in a circle: each seed takes the next few of them.
+  // The others in a cycle: each seed takes the next few of them.
   const auto decides = [](const HostileStep& one) { return one.decides; };
   const uint64_t before = static_cast<uint64_t>(std::count_if(steps.begin(), steps.begin() + step, decides));
   const uint64_t others = steps.size() - static_cast<uint64_t>(std::ranges::count_if(steps, decides));
@@ -137,7 +137,7 @@ CommandOutcome HostileKernelTest::command(const std::vector<std::string>& words)
   return outcome;
 }
 
-// What assemblers would make of it, for all generations, as read and in SSA form.
+// Estimates the machine code for all generations, as read and in SSA form.
 void HostileKernelTest::weigh(const HostileKernel& kernel) {
   announce("lowering");
   constexpr std::array capabilities = {13u, 20u, 35u, 52u, 70u, 75u, 80u, 90u, 100u, 120u};
@@ -165,7 +165,7 @@ void HostileKernelTest::take(size_t index, const HostileKernel& kernel) {
   const std::vector<std::string> words = words_of(step, kernel);
   const CommandOutcome outcome = command(words);
   count(index, outcome.code);
-  // Launch shapes that cannot be are said to be wrong usage.
+  // Impossible launch shapes are reported as wrong usage.
   const bool may_misuse = has_word(step, "LAUNCH") && !kernel.launch.empty();
   if (outcome.code > cli::exit_differs || (outcome.code == cli::exit_usage && !may_misuse))
     fail(step.words, "exit code " + std::to_string(outcome.code) + ": " + first_line(outcome.errors));
@@ -173,7 +173,7 @@ void HostileKernelTest::take(size_t index, const HostileKernel& kernel) {
   for (const std::string& word : words)
     line += ' ' + shell_word(word);
   const bool is_rewriting = words.front() == "opt";
-  // What was read can be rewritten, if only to what it was.
+  // A text that was read can be rewritten, possibly without a change.
   if ((is_rewriting || words.front() == "analyze" || words.front() == "mark" || words.front() == "diff") &&
       outcome.code != cli::exit_ok)
     fail(line, "exit code " + std::to_string(outcome.code) + ": " + first_line(outcome.errors));
@@ -182,13 +182,13 @@ void HostileKernelTest::take(size_t index, const HostileKernel& kernel) {
     if (again.code != cli::exit_ok) fail(line, "what it printed does not read back: " + first_line(again.errors));
   }
   if (step.decides) {
-    // Only kernels that end go on: what has no limit of its own must not run for ever.
+    // Only terminating kernels continue: steps without their own limit must not run forever.
     ends_ = outcome.code == cli::exit_ok ||
             (outcome.code == cli::exit_fault && outcome.errors.find("fuel") == outcome.errors.npos);
     launches_ = outcome.code == cli::exit_ok || outcome.code == cli::exit_fault;
   }
   if (!kernel.is_defined) return;
-  // RegLess leaves kernels alone that have vectors in registers, or call through pointers.
+  // RegLess refuses kernels with vector registers or calls through pointers.
   const bool is_refused =
       has_word(step, "--regless") && outcome.errors.find("cannot run with --regless") != outcome.errors.npos;
   if (words.front() == "run" && outcome.code != cli::exit_ok && !is_refused)

@@ -1,4 +1,4 @@
-// What each hostile kernel goes through: the checks of its text, and commands of the program on it.
+// The steps for each hostile kernel: checks of its text, and commands of the program on it.
 #pragma once
 
 #include "tests/fuzz/hostile/command_runner.h"
@@ -13,13 +13,13 @@
 
 namespace ptxrewrite::fuzz {
 
-// One command line. KERNEL stands for the kernel's file, OUT for a file to be written, LAUNCH for the words that launch
-// the kernel or for a launch template's file.
+// One command line. KERNEL stands for the kernel's file, OUT for an output file, LAUNCH for the words that launch the
+// kernel or for a launch template's file.
 struct HostileStep {
   const char* words;
-  unsigned one_in = 1;  // of so many kernels, chosen by the seed
-  bool runs = false;    // needs a kernel that ends
-  bool decides = false; // shows whether it does
+  unsigned one_in = 1;  // one of this many kernels, chosen by the seed
+  bool runs = false;    // needs a kernel that terminates
+  bool decides = false; // tests whether it terminates
 };
 std::span<const HostileStep> hostile_steps();
 
@@ -27,10 +27,10 @@ struct StepCounts {
   std::array<uint64_t, 6> by_code{}; // exit codes 0 to 4, and others
 };
 
-// Which steps a kernel takes: its seed decides, and no step is left out over many seeds.
+// The choice of a kernel's steps: the seed decides, and all steps occur over many seeds.
 struct StepChoice {
   bool all = false;
-  unsigned few = 0; // so many besides the one that decides, all steps equally often; 0: each with its own chance
+  unsigned few = 0; // this many besides the deciding one, all steps equally often; 0: each with its own probability
 };
 bool takes_step(const StepChoice& choice, uint64_t seed, size_t step);
 
@@ -55,7 +55,7 @@ private:
 
   CommandRunner& runner_;
   std::string folder_;
-  bool launches_ = false, ends_ = false; // the kernel at hand
+  bool launches_ = false, ends_ = false; // of the current kernel
 };
 
 } // namespace ptxrewrite::fuzz

@@ -1,4 +1,4 @@
-// The driver's functions with arguments that they should never get.
+// Calls of the driver's functions with invalid arguments.
 #include "tests/fuzz/hostile/hostile_writer.h"
 
 #include <array>

@@ -1,4 +1,4 @@
-// Values: instructions of every kind on registers that are written twice, in part, or not at all.
+// Values: all kinds of instructions on registers that are written twice, partially, or not at all.
 #include "tests/fuzz/hostile/hostile_writer.h"
 
 #include <array>
@@ -33,7 +33,7 @@ void wide_integers(Writer& out) {
                                   : "%l" + std::to_string(3 + out.random.below(5)));
 }
 
-// Index arithmetic as compilers write it: what r2d2 and dac look for.
+// Index arithmetic as compilers write it: candidates for r2d2 and dac.
 void index(Writer& out) {
   const std::string index = out.target('r'), address = out.target('l');
   out.line("mad.lo.s32 {}, %r2, {}, %r0;", index, 1 + out.random.below(300));
@@ -74,7 +74,7 @@ void unwritten(Writer& out) {
   }
 }
 
-// A register that is written on one way only.
+// A register that is written on one path only.
 void partly_written(Writer& out) {
   const std::string skip = out.label();
   const size_t which = 44 + out.random.below(4);

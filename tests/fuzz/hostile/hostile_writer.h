@@ -1,7 +1,7 @@
-// Puts the text of a hostile kernel together. Registers are named by their type as in tests/isa/statement.h: %p .pred,
-// %c .b8, %h .b16, %r .b32, %l .b64, %f .f32, %d .f64, %q .b128. %l0 and %l1 point to buffers, %l2 to 16 bytes in the
-// second one that belong to this thread alone, %r0 is %tid.x, %r1 the kernel's number of elements, %r2 %ctaid.x;
-// features of defined kernels write none of them.
+// Writes the text of a hostile kernel. Registers are named by their type as in tests/isa/statement.h: %p .pred, %c .b8,
+// %h .b16, %r .b32, %l .b64, %f .f32, %d .f64, %q .b128. %l0 and %l1 point to buffers, %l2 to 16 bytes in the second
+// one that belong to this thread alone, %r0 is %tid.x, %r1 the kernel's number of elements, %r2 %ctaid.x; features of
+// defined kernels do not write to them.
 #pragma once
 
 #include "tests/fuzz/hostile/hostile_kernel.h"
@@ -23,9 +23,9 @@ public:
 
   Random& random;
   const HostileMaterial& material;
-  const bool is_defined;    // only what is_defined allows
+  const bool is_defined;    // restricted to features permitted by is_defined
   std::string module;       // declarations before the kernel
-  std::string declarations; // at the head of the body
+  std::string declarations; // at the start of the body
   std::string body;
 
   template <class... Arguments> void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
@@ -44,13 +44,13 @@ public:
   }
   std::string label() { return fmt::format("L{}", labels_++); }
   std::string name(std::string_view prefix) { return fmt::format("{}_{}", prefix, names_++); }
-  // A number that is at the edge of something: 0, 1, -1, powers of two and their neighbours.
+  // An edge value: 0, 1, -1, powers of two and their neighbours.
   uint64_t edge();
-  // Around a window of generic addresses, 0 or 2^64.
+  // Near the ends of a window of generic addresses, 0 or 2^64.
   uint64_t wild_address();
   // "[%l5+16]" that this thread may access for 16 bytes.
   std::string own_cell() { return fmt::format("[%l2+{}]", 4 * random.below(1)); }
-  // A statement with its registers replaced by those that other instructions of the kernel use.
+  // A statement with its registers replaced by those of other instructions of the kernel.
   std::string fold_registers(std::string_view statement);
 
 private:
@@ -60,7 +60,7 @@ private:
 struct HostileFeature {
   const char* name;
   void (*write)(HostileWriter&);
-  bool may_be_defined = false; // holds what HostileKernel::is_defined says, if the writer says so
+  bool may_be_defined = false; // satisfies HostileKernel::is_defined if the writer does
 };
 std::span<const HostileFeature> value_features();
 std::span<const HostileFeature> memory_features();
@@ -69,8 +69,8 @@ std::span<const HostileFeature> control_features();
 std::span<const HostileFeature> cooperation_features();
 std::span<const HostileFeature> system_features();
 
-// Changes that mostly leave a program: a register for another one, a number for one at the edge, a line twice, a line
-// less, two lines exchanged.
+// Mutations that mostly preserve validity: another register, an edge number, a repeated line, a removed line, two
+// exchanged lines.
 std::string mutate_alike(std::string_view text, Random& random);
 
 } // namespace ptxrewrite::fuzz

@@ -19,7 +19,7 @@ namespace ptxrewrite::fuzz {
 
 namespace {
 
-// A pass as a chain names it: r2d2 shall not ask ptxas what its candidates cost, which takes longer than all else.
+// A pass in a chain: r2d2 uses the model's cost, since asking ptxas takes longer than everything else.
 std::string step(const transforms::PassDescription& pass) {
   const bool has_cost =
       std::any_of(pass.options.begin(), pass.options.end(),
@@ -27,7 +27,7 @@ std::string step(const transforms::PassDescription& pass) {
   return std::string(pass.name) + (has_cost ? "(cost=model)" : "");
 }
 
-// With options by which it changes small kernels, whatever that brings.
+// With options that make it change small kernels, profitable or not.
 std::string forced_step(const transforms::PassDescription& pass) {
   if (pass.name == "spill") return "spill(limit=14,predicates=4)";
   if (pass.name == "schedule") return "schedule(force)";
@@ -51,8 +51,8 @@ std::vector<std::byte> as_bytes(const std::vector<uint8_t>& values) {
   return bytes;
 }
 
-// A kernel that tests its conditions itself has the original body behind the rewritten one, under a label made of its
-// name. Did that body run?
+// A kernel with a guard has the original body after the rewritten one, under a label derived from its name. The result
+// says whether that body ran.
 Emulation::Guard guard_of(const ir::Module& module, const std::string& kernel, const emulator::Counters& counters) {
   for (const emulator::FunctionCounters& row : counters.functions)
     for (ir::BlockId block : row.source->layout) {
@@ -265,7 +265,7 @@ std::string disagreement_when_staged(const std::string& text, const Kernel& kern
   if (!original) return "";
   const Emulation expected = emulate(*original, kernel, shape);
   if (!expected.refused.empty() || !expected.failed.empty()) return "";
-  // Every third kernel in the order that suits regions.
+  // Every third kernel in an order that suits regions.
   const bool scheduled = kernel.seed % 3 == 1 && !kernel.races;
   const Chain chain{"schedule(force,goal=loads,live=32)", transforms::OutputForm::legal, {}};
   const std::unique_ptr<ir::Module> ordered = read_text(scheduled ? rewrite(text, chain).text : text, failed);

@@ -1,5 +1,5 @@
-// The differential driver finds defects that are planted in a pass, and its reducers make them small. The passes below
-// are wrong on purpose; they are registered in this executable alone.
+// The differential driver finds planted defects of passes, and its reducers shrink them. The passes below are wrong on
+// purpose; they are registered in this executable only.
 #include "tests/fuzz/kernels/differential.h"
 
 #include "evaluate/reduce/reducer.h"
@@ -83,7 +83,7 @@ Knobs small_integer_kernels() {
   return knobs;
 }
 
-// The first seed whose kernel shows the defect of the chain; 0 when none of fifty does.
+// The first seed whose kernel shows the chain's defect; 0 if none of fifty does.
 uint64_t find_seed(const Chain& chain) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     const Kernel kernel = generate_kernel(seed, small_integer_kernels());
@@ -108,7 +108,7 @@ TEST_CASE("planted defects are found") {
   }
 }
 
-// As if the emulator took one instruction for another: what it runs is not what the oracle carries out.
+// Simulates a wrong instruction in the emulator: it runs another kernel than the oracle.
 TEST_CASE("the comparison with the oracle notices instructions that do something slightly else") {
   constexpr std::pair<const char*, const char*> changes[] = {
       {"bfe.u32 ", "bfe.s32 "},           {"shr.s64 ", "shr.u64 "},

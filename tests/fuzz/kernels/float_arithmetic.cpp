@@ -106,7 +106,7 @@ uint64_t round_to_half(ExactNumber exact, Rounding rounding, bool negative_zero)
   auto whole = static_cast<__int128>(units);
   const ExactNumber rest = units - ExactNumber(whole);
   if (rounding == Rounding::nearest ? rest > 0.5 || (rest == 0.5 && (whole & 1) != 0) : away && rest > 0) ++whole;
-  // A carry out of the mantissa runs into the exponent, where it belongs.
+  // A carry out of the mantissa correctly propagates into the exponent.
   const __int128 encoded = whole + (__int128(exponent + 14) << 10);
   if (encoded >= 0x7c00) return sign | (rounding == Rounding::nearest || away ? 0x7c00 : 0x7bff);
   return sign | static_cast<uint64_t>(encoded);
@@ -114,7 +114,7 @@ uint64_t round_to_half(ExactNumber exact, Rounding rounding, bool negative_zero)
 
 bool is_tiny_half(ExactNumber exact) {
   const ExactNumber magnitude = exact < 0 ? -exact : exact;
-  // The largest number of 11 bits below 2^-14 is 2^-14 - 2^-25; from halfway up on, it rounds to 2^-14.
+  // The largest number of 11 bits below 2^-14 is 2^-14 - 2^-25; from halfway up on, values round to 2^-14.
   const ExactNumber halfway = ExactNumber(0x1p-14) - ExactNumber(0x1p-26);
   return magnitude < halfway;
 }

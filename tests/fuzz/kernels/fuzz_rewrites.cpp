@@ -56,7 +56,7 @@ struct Options {
   bool show = false;
   bool sweeps = false;
   bool rewrites = true;
-  bool assembles = false; // what comes out of the passes is given to ptxas
+  bool assembles = false; // the output of the passes is given to ptxas
   bool linear = false;
   bool darsie = false;
   bool regless = false;
@@ -76,7 +76,7 @@ struct Tally {
   std::map<std::string, uint64_t> refused;                     // by reason
   std::map<std::string, uint64_t> failed;                      // by chain and kind
   uint64_t failures = 0;
-  uint64_t may_wrap = 0, wrapped = 0, wrapped_launches = 0; // kernels meant to wrap, those that do, in so many launches
+  uint64_t may_wrap = 0, wrapped = 0, wrapped_launches = 0; // kernels meant to wrap, those that do, and their launches
   LedgerCounts ledger;
   emulator::SkipCounters skips; // of the standard machine with the warps in step
   emulator::SkipCounters all_skips;
@@ -177,7 +177,7 @@ public:
                   static_cast<unsigned long long>(tally_.wrapped_launches), tally_.ledger.table().c_str());
     if (options_.darsie) print_skips();
     if (options_.dac) print_affine();
-    // Kernels that were never run would be no test.
+    // Kernels that never ran are no test.
     const bool all_ran = tally_.refused.empty() || options_.may_refuse;
     const bool was_a_test =
         (!options_.linear || is_varied()) && (!options_.darsie || all_was_skipped()) && (!options_.dac || was_split());
@@ -185,7 +185,7 @@ public:
   }
 
 private:
-  // Of many kernels about index arithmetic, a third wraps, and the launch checks say both.
+  // With many kernels about index arithmetic, a third wraps, and launch checks have both outcomes.
   bool is_varied() const {
     if (tally_.kernels < 200 || options_.chain) return true;
     const LedgerRow sum = tally_.ledger.sum();
@@ -212,12 +212,12 @@ private:
                   static_cast<unsigned long long>(in_all[i].count));
   }
 
-  // Of many kernels, everything that the machine can do has happened.
+  // With many kernels, every event of the machine has occurred.
   bool all_was_skipped() const {
     if (tally_.kernels < 100) return true;
     bool all = true;
     for (const emulator::NamedCount& row : emulator::named_counts(tally_.all_skips)) {
-      // No warp waits for somebody outside the path.
+      // No warp waits for warps outside the path.
       if (row.count != 0 || row.name == "forced syncs") continue;
       std::printf("never happened: %.*s\n", static_cast<int>(row.name.size()), row.name.data());
       all = false;
@@ -244,7 +244,7 @@ private:
       std::printf("first launch for which the machine is too small: %s\n", tally_.affine.fallback_reason.c_str());
   }
 
-  // Of many kernels, what the machine is for has happened, and few were too large for it.
+  // With many kernels, every function of the machine was used, and few kernels were too large for it.
   bool was_split() const {
     if (tally_.kernels < 100) return true;
     const emulator::AffineCounters& sum = tally_.affine;
@@ -258,7 +258,7 @@ private:
     return all && few_fallbacks;
   }
 
-  // Without numbers, so that alike reasons are counted together.
+  // Removes numbers, so that similar reasons are counted together.
   static std::string shortened(const std::string& reason) {
     std::string result;
     for (char c : reason.substr(0, reason.find('\n')))
@@ -266,7 +266,7 @@ private:
     return result.substr(0, 100);
   }
 
-  // How often index arithmetic wrapped.
+  // Returns how often index arithmetic wrapped.
   uint64_t check_oracle(const Kernel& kernel, const Shape& shape, const Emulation& original) {
     if (!kernel.exact || kernel.races) return 0;
     const OracleResult oracle = run_oracle(kernel, shape);
@@ -287,7 +287,7 @@ private:
     write_reduced(kernel, print_module(small));
   }
 
-  // "" where they agree, or where the emulator does not do the kernel.
+  // Returns "" if they agree, or if the emulator does not support the kernel.
   static std::string disagreement_with_oracle(const Kernel& kernel, const Shape& shape) {
     std::string failed;
     const std::unique_ptr<ir::Module> module = read_text(print_module(kernel), failed);
@@ -305,7 +305,7 @@ private:
       std::fprintf(stderr, "  reduced to %s\n", path.c_str());
   }
 
-  // What the marks promise of values, without any machine.
+  // Checks the marks against values, without a machine.
   void check_marks(const Kernel& kernel, const ir::Module& module) {
     for (const Shape& shape : kernel.shapes) {
       emulator::MarkCheck check;
@@ -319,7 +319,7 @@ private:
     }
   }
 
-  // All registers in staged entries: as many as the paper has, and as few as hold the largest region.
+  // All registers in staged entries: with the paper's number, and with the fewest that hold the largest region.
   void check_staging(const Kernel& kernel, const std::string& text) {
     for (const Shape& shape : kernel.shapes)
       for (const uint32_t entries : {512u, 0u}) {
@@ -383,7 +383,7 @@ private:
     std::string failed;
     const std::unique_ptr<ir::Module> module = read_text(rewriting.text, failed);
     if (!module) return report(kernel, kernel.shapes[0], chain.name(), "printed text: " + failed);
-    // Several longer chains count as one, or the table would never end.
+    // Several longer chains count as one, to limit the size of the table.
     auto& [times, changes] =
         tally_.chains[options_.linear || chain.passes.find(',') == std::string::npos ? chain.name() : "longer chains"];
     ++times;
@@ -455,7 +455,7 @@ private:
     if (!run->ok) report(kernel, kernel.shapes[0], "ptxas after " + chain.name(), run->messages);
   }
 
-  // Text for which original and rewritten still differ, or the rewritten one fails where the original does not.
+  // Shrinks the text while original and rewritten differ, or the rewritten one fails and the original does not.
   void reduce_rewriting(const Kernel& kernel, const Shape& shape, const std::string& text, const Chain& chain,
                         const emulator::AffineSettings& machine) {
     evaluate::ReducerOptions options;
@@ -480,8 +480,8 @@ private:
 
   const Options& options_;
   Tally tally_;
-  std::string identity_text_;                              // of the kernel at hand
-  std::map<std::string, std::vector<Emulation>> emulated_; // texts that came out of it already; without buffers
+  std::string identity_text_;                              // of the current kernel
+  std::map<std::string, std::vector<Emulation>> emulated_; // texts from it that were emulated already; without buffers
 };
 
 bool set_knob(Knobs& knobs, const std::string& name, double value) {

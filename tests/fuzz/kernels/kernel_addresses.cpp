@@ -1,5 +1,5 @@
-// Indices and pointers of random kernels: the arithmetic from which programs make addresses, in the widths and
-// signednesses that compilers and people write, and through detours that wrap around and cancel.
+// Indices and pointers of random kernels: address arithmetic in the widths and signednesses of compilers and
+// programmers, also with detours that wrap and cancel.
 #include "tests/fuzz/kernels/kernel_builder.h"
 
 namespace ptxrewrite::fuzz {
@@ -154,7 +154,7 @@ uint32_t Builder::scaled_pointer(uint32_t base, uint32_t index, unsigned element
     return compute("mad.lo.s64", "a", "Dda", {reg(wide(index)), number64(element_bytes), reg(base)});
   case 5:
     return add(compute("mul.lo.s64", "d", "dd", {reg(wide(index)), number64(element_bytes)}));
-  default: { // over 64 bits and back
+  default: { // by way of 64 bits
     const int64_t constant = random_.between(-0x7fffffffffff, 0x7fffffffffff);
     const uint32_t bytes = compute("mul.lo.u64", "d", "dd", {reg(wide(index)), number64(element_bytes)});
     const uint32_t moved = compute("add.s64", "d", "dd", {reg(bytes), number64(constant)});
@@ -169,7 +169,7 @@ uint32_t Builder::masked_index(uint32_t elements) {
   return compute("and.b32", "r", "rr", {reg(any), number32(elements - 1)});
 }
 
-// Coefficients times indices and parameters; terms that would lead out of bounds are left away.
+// Coefficients times indices and parameters; terms that would go out of bounds are left out.
 uint32_t Builder::linear_index(uint32_t limit) {
   using enum SpecialRegister;
   static constexpr SpecialRegister indices[] = {tid_x, tid_y, tid_z, ctaid_x, ctaid_y, ctaid_z, ntid_x};

@@ -1,5 +1,5 @@
-// The state of a kernel in the making, shared by the sources that generate its parts (kernel_generator.h is the way
-// in).
+// The state of a kernel under construction, shared by the sources that generate its parts (the interface is
+// kernel_generator.h).
 #pragma once
 
 #include "tests/fuzz/kernels/kernel_generator.h"
@@ -30,7 +30,7 @@ public:
 private:
   using Statements = std::vector<Statement>;
 
-  // kernel_generator.cpp: what a kernel consists of.
+  // kernel_generator.cpp: the parts of a kernel.
   void choose_shapes();
   void declare_buffers();
   void declare_objects();
@@ -65,23 +65,23 @@ private:
     return kind;
   }
   uint32_t new_variable(Kind kind, Level level, bool constant = false);
-  uint32_t hidden_variable(Kind kind, Level level); // not to be picked by others
+  uint32_t hidden_variable(Kind kind, Level level); // never picked by other statements
   uint32_t pick_variable(Kind kind, Level limit);
   bool find_variable(Kind kind, Level least, Level limit, uint32_t& found);
   uint32_t make_variable(Kind kind);
   uint32_t pick_predicate(Level limit);
-  uint32_t pick_condition();   // of a level drawn by the knobs, as far as there are such
+  uint32_t pick_condition();   // of a level drawn by the knobs, if there is one
   uint32_t pick_for_control(); // 32 bits, likewise
   Level pick_level();
   Operand pick_operand(char letter, Level limit);
   Operand random_immediate(Kind kind, bool may_be_nan);
-  uint32_t make_number(uint32_t variable); // a float that is no NaN
+  uint32_t make_number(uint32_t variable); // a float that is not NaN
   bool pick_target(Kind kind, Level least, uint32_t& target);
   Guard pick_guard(Level limit);
   Level level_of(const Operand& operand) const;
   Level level_of(const std::vector<Operand>& operands) const;
   Level level_of(uint32_t variable) const { return kernel_.variables[variable].level; }
-  // A new constant register that holds operation(sources).
+  // A new constant register with the value of operation(sources).
   uint32_t compute(std::string_view text, std::string_view results, std::string_view letters,
                    const std::vector<Operand>& sources);
   uint32_t special(SpecialRegister which);
@@ -101,7 +101,7 @@ private:
   uint32_t block_in_grid();
   uint32_t block_size();
   uint32_t global_index(bool row_major); // 0 .. threads - 1, one each
-  uint32_t perturbed(uint32_t index);    // the same number, 32 bits and less than 65536, the long way round
+  uint32_t perturbed(uint32_t index);    // the same number, 32 bits and less than 65536, by a detour
   uint32_t scaled_pointer(uint32_t base, uint32_t index, unsigned element_bytes, bool is_signed);
   uint32_t masked_index(uint32_t elements);           // any 32-bit value, masked; `elements` is a power of two
   uint32_t linear_index(uint32_t limit);              // a sum of products of indices, below limit in all shapes
@@ -109,7 +109,7 @@ private:
   uint32_t object_pointer(int object, bool generic);
   uint32_t extremum(SpecialRegister which) const; // largest value over all shapes
 
-  // kernel_index_values.cpp: index arithmetic in all widths and signs. Bounds are those of the exact number, in all
+  // kernel_index_values.cpp: index arithmetic in all widths and signs. Bounds are those of the exact number in all
   // threads of all launches, read as signed.
   struct Bounds {
     Int128 low = 0, high = 0;
@@ -149,8 +149,8 @@ private:
   void emit_sure_wrap();
   void emit_index_arguments();
 
-  // kernel_index_uses.cpp: where indices lead.
-  struct Region { // what may be read at any place of it
+  // kernel_index_uses.cpp: uses of indices.
+  struct Region { // readable at every address
     std::string space;
     uint32_t base = 0; // pointer
     uint32_t bytes = 0;
@@ -177,7 +177,7 @@ private:
                        bool may_qualify, bool read_only);
   void emit_store(const std::string& space, const MemoryAccess& access, unsigned bytes_left);
   void emit_store_of(const std::string& space, MemoryAccess access, const std::vector<uint32_t>& variables);
-  uint32_t storable(Kind kind); // a variable whose bits may be seen
+  uint32_t storable(Kind kind); // a variable whose bits may be observed
   uint32_t as_storable(uint32_t variable);
   unsigned slot_offset(unsigned bytes);
   std::string memory_qualifier(const std::string& space, bool is_store, bool read_only);
@@ -194,7 +194,7 @@ private:
   void random_slot_atomic();
   void store_to_slot(const std::vector<uint32_t>& variables);
 
-  // kernel_cooperation.cpp: what threads do together.
+  // kernel_cooperation.cpp: cooperation of threads.
   void emit_barrier();
   void random_barrier_reduction();
   void random_exchange();
@@ -215,7 +215,7 @@ private:
   uint32_t pick_limit(unsigned most, Level& level);
   uint32_t emit_counting(Statement& loop, uint32_t limit32, Level level);
   Statements walking_load(uint32_t walker);
-  uint32_t emit_walk(Statements& latch); // a pointer that steps through input in a loop
+  uint32_t emit_walk(Statements& latch); // a pointer that advances through the input in a loop
 
   Statement& emit(Statement statement);
   void count(const std::string& feature) { ++kernel_.features[feature]; }
@@ -224,17 +224,17 @@ private:
   Kernel kernel_;
   Random random_;
   Knobs knobs_;
-  Statements* out_ = nullptr;      // where statements go
+  Statements* out_ = nullptr;      // destination of new statements
   uint32_t function_ = 0;          // 0: the kernel
-  Level context_ = Level::block;   // how many threads come by together
-  std::vector<uint32_t> visible_;  // variables that hold a value here
-  std::vector<uint32_t> special_;  // cached special registers, 0 where none
+  Level context_ = Level::block;   // the group of threads that executes a statement together
+  std::vector<uint32_t> visible_;  // variables that have a value here
+  std::vector<uint32_t> special_;  // cached special registers, 0 if none
   std::vector<Statement*> scopes_; // open scope statements
   std::vector<Level> loops_;       // contexts of the open loops
   unsigned depth_ = 0;
   unsigned trips_ = 1; // product of the open loops' limits
   bool in_exchange_ = false;
-  bool sync_allowed_ = true; // false behind an early exit
+  bool sync_allowed_ = true; // false after an early exit
 
   unsigned dimensions_ = 1;
   bool full_warps_ = true;
@@ -247,22 +247,22 @@ private:
   uint32_t input_ = 0, output_ = 0, columns_ = 0, cells_ = 0;
   uint32_t input_pointer_ = 0, middle_pointer_ = 0, slot_pointer_ = 0, columns_pointer_ = 0, cells_pointer_ = 0;
   uint32_t global_index_ = 0, thread_in_block_ = 0, block_size_ = 0, total_threads_ = 0;
-  uint32_t last_lane_ = 0, lane_mask_ = 0; // where warps are partial
+  uint32_t last_lane_ = 0, lane_mask_ = 0; // for partial warps
   int shared_object_ = -1, own_shared_object_ = -1, local_object_ = -1, constant_object_ = -1, table_object_ = -1;
   std::vector<uint32_t> scalar_arguments_; // indices into Kernel::arguments
   uint32_t array_argument_ = 0;
-  std::vector<Index> indices_; // some of them not visible any more
+  std::vector<Index> indices_; // some of them no longer visible
   std::vector<std::pair<uint32_t, Bounds>> index_arguments_;
   Index large_index_; // the last parameter for indices
   bool own_shared_is_reversed_ = false;
 };
 
-// Sizes that addresses are made for.
+// Sizes for which addresses are generated.
 inline constexpr uint32_t input_bytes = 1 << 16; // powers of two
 inline constexpr uint32_t table_bytes = 256;
 inline constexpr uint32_t local_bytes = 64;
 inline constexpr uint32_t column_count = 8;     // 8-byte columns, one element per thread each
-inline constexpr uint32_t reversed_columns = 2; // behind them, the last thread's element first
+inline constexpr uint32_t reversed_columns = 2; // after them, with the last thread's element first
 inline constexpr uint32_t atomic_cells = 16;    // per atomic statement
 inline constexpr uint32_t atomic_region_limit = 16;
 inline constexpr uint32_t shared_slot = 16;

@@ -1,9 +1,9 @@
-// Branches, loops and switches of random kernels. A condition's level becomes the context of what it guards.
+// Branches, loops and switches of random kernels. A condition's level becomes the context of the guarded statements.
 #include "tests/fuzz/kernels/kernel_builder.h"
 
 namespace ptxrewrite::fuzz {
 
-// Statements of their own list; what they define is forgotten behind them.
+// A list of statements; variables defined in it are not visible after it.
 Builder::Statements Builder::in_body(Level level, const std::function<void()>& emit_body) {
   Statements statements;
   Statements* const outer = out_;
@@ -71,7 +71,7 @@ uint32_t Builder::pick_limit(unsigned most, Level& level) {
   return limit;
 }
 
-// A pointer into the input that moves on in the latch. Returns it; the caller loads through it.
+// A pointer into the input that is advanced in the latch. Returns it; the caller loads through it.
 uint32_t Builder::emit_walk(Statements& latch) {
   count("pointer stepping through a loop");
   const uint32_t index = perturbed(linear_index(input_bytes / 2 / 16));
@@ -92,7 +92,7 @@ uint32_t Builder::emit_walk(Statements& latch) {
 
 namespace {
 
-// How a loop counts. The limit is the number of trips; the counter starts anywhere.
+// The counting of a loop. The limit is the number of trips; the counter starts anywhere.
 struct Counting {
   const char* add;
   const char* subtract;
@@ -110,7 +110,7 @@ constexpr Counting countings[] = {
 
 } // namespace
 
-// The counter's start in front of the loop, its step in the latch, its test in the condition. Returns the counter.
+// Emits the counter's start before the loop, its step in the latch, its test in the condition. Returns the counter.
 uint32_t Builder::emit_counting(Statement& loop, uint32_t limit32, Level level) {
   const Counting& how = random_.pick(countings);
   const std::string one(1, how.letter), two(2, how.letter);
@@ -124,7 +124,7 @@ uint32_t Builder::emit_counting(Statement& loop, uint32_t limit32, Level level) 
   const bool by_inequality = random_.one_in(3);
   const bool downwards = random_.one_in(3);
   const int64_t step = random_.between(1, 5);
-  // Ordered comparisons start small, so that nothing wraps; != may start anywhere.
+  // Ordered comparisons start with small numbers, so that nothing wraps; != may start anywhere.
   const bool starts_anywhere = by_inequality && kernel_.may_wrap;
   const int64_t start = starts_anywhere ? static_cast<int64_t>(random_.next() >> 1)
                         : downwards     ? 0
@@ -178,7 +178,7 @@ void Builder::random_loop() {
   if (most < 2) return;
   Level level = Level::block;
   const uint32_t limit = pick_limit(most, level);
-  // Breaks leave a loop one by one: such a loop is divergent from the start.
+  // Threads leave a loop with breaks individually: such a loop is divergent from the start.
   if (random_.one_in(4)) level = Level::thread;
   const bool is_uniform = level == Level::block;
   count(is_uniform ? "uniform loop" : "divergent loop");
@@ -213,7 +213,7 @@ void Builder::random_break() {
   Statement statement;
   statement.kind = leaves ? StatementKind::break_loop : StatementKind::continue_loop;
   statement.outer_loops = static_cast<uint32_t>(random_.below(std::min<size_t>(loops_.size(), 3)));
-  // Who leaves alone must not be missed by those who stay, in any of the loops that are left.
+  // Threads that leave alone must not be missed by the others, in any of the loops that are left.
   const Level limit = *std::min_element(loops_.end() - 1 - statement.outer_loops, loops_.end());
   const uint32_t condition = pick_predicate(limit);
   if (highest(level_of(condition), context_) > limit) return;
@@ -223,7 +223,7 @@ void Builder::random_break() {
   emit(std::move(statement));
 }
 
-// ret or exit anywhere: in device functions, and in kernels once nobody waits for anybody.
+// ret or exit anywhere: in device functions, and in kernels after the last point where threads wait for each other.
 void Builder::random_leave() {
   if (function_ == 0 && sync_allowed_) return;
   count(function_ == 0 ? "exit in nested code" : "early return from a function");

@@ -1,5 +1,5 @@
-// What the threads of a warp or block do together in random kernels. Shared memory is used in rounds: barrier, each
-// thread writes its own slot, barrier, all read. Whatever follows begins with a barrier again.
+// Cooperation of the threads of a warp or block in random kernels. Shared memory is used in rounds: barrier, each
+// thread writes its own slot, barrier, all read. Later uses start with a barrier again.
 #include "tests/fuzz/kernels/kernel_builder.h"
 
 namespace ptxrewrite::fuzz {
@@ -35,7 +35,7 @@ void Builder::random_barrier_reduction() {
   emit(std::move(statement));
 }
 
-// The slot of some thread of the block, maybe the same for all.
+// The slot of some thread of the block, possibly the same for all.
 uint32_t Builder::neighbour() {
   switch (random_.below(4)) {
   case 0: { // rotated
@@ -46,7 +46,7 @@ uint32_t Builder::neighbour() {
     const uint32_t last = compute("sub.u32", "r", "rr", {reg(block_size_), number32(1)});
     return compute("sub.s32", "r", "rr", {reg(last), reg(thread_in_block_)});
   }
-  case 2: { // exchanged with a partner, where there is one
+  case 2: { // exchanged with a partner, if there is one
     const uint32_t partner =
         compute("xor.b32", "r", "rr", {reg(thread_in_block_), number32(int64_t(1) << random_.below(6))});
     const uint32_t exists = compute("setp.lt.u32", "p", "rr", {reg(partner), reg(block_size_)});
@@ -131,8 +131,8 @@ void Builder::random_shared_atomic() {
   in_exchange_ = false;
 }
 
-// All threads read a cell and write it, in any order: a warp that comes later reads something else. Nothing is made of
-// what they read. Without races no kernel tells whether a load's result outlives a store.
+// All threads read a cell and write it, in any order: a later warp reads another value. The read values are not used.
+// Without races no kernel would show whether a load's result is reused across a store.
 void Builder::random_race() {
   if (context_ != Level::block || function_ != 0 || in_exchange_ || shared_object_ < 0) return;
   MemoryAccess cell;
@@ -203,7 +203,7 @@ void Builder::random_warp_function() {
   if (shuffles) {
     const Operand value = reg(pick_variable(Kind::b32, Level::thread));
     const Operand lane = pick_operand('c', Level::thread);
-    // No lane reads from one that is not there: the clamp is the last lane of the warp.
+    // No lane reads from an absent lane: the clamp is the last lane of the warp.
     const bool up = row.function == WarpFunction::shfl_up;
     Operand clamp = up ? number32(0) : full_warps_ ? number32(31) : reg(last_lane_);
     if (full_warps_ && random_.one_in(3)) clamp.bits |= (0x1e & ~((2u << random_.below(4)) - 2)) << 8;

@@ -1,5 +1,5 @@
-// What a random kernel consists of: launch shapes, buffers, parameters, a prologue that makes the first values, random
-// statements, and an epilogue that stores what is alive.
+// The parts of a random kernel: launch shapes, buffers, parameters, a prologue that makes the first values, random
+// statements, and an epilogue that stores the live values.
 #include "tests/fuzz/kernels/kernel_generator.h"
 
 #include "tests/fuzz/kernels/kernel_builder.h"
@@ -267,7 +267,7 @@ void Builder::declare_objects() {
   if (!random_.one_in(4)) {
     const bool dynamic = random_.one_in(3);
     count(dynamic ? "dynamic shared memory" : "static shared memory");
-    const uint32_t cells = kernel_.races ? 48 : 32; // behind the threads' slots
+    const uint32_t cells = kernel_.races ? 48 : 32; // after the threads' slots
     shared_object_ = static_cast<int>(add_object("exchange", dynamic ? Space::dynamic_shared : Space::shared,
                                                  largest_block_ * shared_slot + cells, 16));
   }
@@ -337,7 +337,7 @@ void Builder::emit_scalar_loads() {
   }
 }
 
-// Warps that are not full have fewer lanes to vote and to shuffle with.
+// Partial warps have fewer lanes for votes and shuffles.
 void Builder::emit_live_lanes() {
   if (full_warps_) return;
   const uint32_t first = compute("and.b32", "r", "rr", {reg(thread_in_block_), number32(-32)});
@@ -345,7 +345,7 @@ void Builder::emit_live_lanes() {
   const uint32_t live = compute("min.u32", "r", "rr", {reg(rest), number32(32)});
   last_lane_ = compute("sub.s32", "r", "rr", {reg(live), number32(1)});
   lane_mask_ = compute("bmsk.clamp.b32", "r", "cc", {number32(0), reg(live)});
-  // The same in the whole warp, though made of what is not.
+  // Warp-uniform, although computed from values that are not.
   kernel_.variables[last_lane_].level = Level::warp;
   kernel_.variables[lane_mask_].level = Level::warp;
 }
@@ -412,7 +412,7 @@ void Builder::emit_prologue() {
   slot_pointer_ = compute("mad.wide.u32", "a", "Rra", {reg(global_index_), number32(slot_size_), reg(output_pointer)});
   emit_live_lanes();
 
-  // Memory without contents gets some.
+  // Initialises memory without contents.
   const auto zero = [&] { return compute("mov.u32", "r", "r", {number32(0)}); };
   for (const int object : {shared_object_, own_shared_object_}) {
     if (object < 0) continue;
@@ -432,7 +432,7 @@ void Builder::emit_prologue() {
 }
 
 void Builder::emit_epilogue() {
-  // Some leave, the others do a little more; from here on nothing may wait for all.
+  // Some threads leave, the others continue a little; from here on nothing may wait for all.
   if (random_.chance(knobs_.early_exit)) {
     count("early exit");
     sync_allowed_ = false;
@@ -450,7 +450,7 @@ void Builder::emit_epilogue() {
     if (width_of(kernel_.variables[variable].kind) > 0 && kernel_.variables[variable].kind != Kind::pointer &&
         kernel_.variables[variable].kind != Kind::shared_pointer)
       alive.push_back(variable);
-  // The latest first: they depend on the others. Registers that were written again and again before all.
+  // The latest first: they depend on the others. Registers with several writes come before all.
   std::reverse(alive.begin(), alive.end());
   std::stable_partition(alive.begin(), alive.end(),
                         [&](uint32_t variable) { return !kernel_.variables[variable].constant; });
@@ -465,7 +465,7 @@ void Builder::generate_functions() {
     generate_function(i);
 }
 
-// A function computes in registers; its result has a value from the start, so that it may return at any point.
+// A function computes in registers; its result has a value from the start, so that it may return anywhere.
 void Builder::generate_function(uint32_t index) {
   static constexpr Kind kinds[] = {Kind::b32, Kind::b32, Kind::b64, Kind::f32, Kind::f64};
   count("device function");
@@ -508,7 +508,7 @@ void Builder::generate_function(uint32_t index) {
   kernel_.functions.push_back(std::move(function));
 }
 
-// Results of the operation for several operands, all stored.
+// Stores the results of the operation for several operands.
 void Builder::sweep_operation(uint32_t index) {
   const Operation& operation = operations()[index];
   const size_t visible = visible_.size();
@@ -544,7 +544,7 @@ Kernel Builder::build_sweep(uint32_t first, uint32_t last) {
       MemoryAccess access;
       access.element_bits = width_of(kind);
       const unsigned bytes = access.element_bits / 8;
-      // Neighbouring threads read far from each other, and every register elsewhere.
+      // Neighbouring threads read distant addresses, and every register another one.
       const uint32_t far =
           compute("mul.lo.u32", "r", "rr", {reg(global_index_), number32(random_.between(3, 99999) | 1)});
       const uint32_t place = compute("and.b32", "r", "rr", {reg(far), number32(input_bytes / bytes - 1)});

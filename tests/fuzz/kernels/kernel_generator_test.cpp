@@ -1,6 +1,6 @@
-// The generator keeps its promises: the same kernel for a seed, every feature within two hundred seeds, text that our
-// reader, our verifier and ptxas take, no race and nothing undefined according to the oracle, whose own checks fail
-// when a kernel is spoilt.
+// The generator's guarantees: the same kernel for a seed, all features within two hundred seeds, text accepted by our
+// reader, verifier and ptxas, no races and no undefined behaviour according to the oracle, whose own checks fail on
+// corrupted kernels.
 #include "grammar/reader.h"
 #include "ir/verify/verify.h"
 #include "support/ptxas.h"
@@ -46,7 +46,7 @@ template <class Visit> void for_each_statement(std::vector<Statement>& statement
   }
 }
 
-// Text of several kernels at a time: starting ptxas costs more than a kernel does.
+// Text of several kernels at a time: starting ptxas costs more than assembling a kernel.
 void check_assembles(const std::vector<Kernel>& all) {
   if (!find_ptxas().ok()) {
     MESSAGE("skipped: no ptxas on this machine");
@@ -99,7 +99,7 @@ Statement only_in_lane(uint32_t lane, Kernel& kernel, const Statement& statement
   return all;
 }
 
-// The problem that the oracle sees in any of the kernels once they are spoilt, or "".
+// The oracle's problem with any of the corrupted kernels, or "".
 template <class Spoil> std::string problem_after(Spoil&& spoil) {
   for (Kernel kernel : kernels()) {
     spoil(kernel);

@@ -1,5 +1,5 @@
-// Where indices of random kernels lead: to memory, directly where their bounds allow it, else confined or behind a
-// comparison; to data; through loops that advance them; through registers that several paths write.
+// Uses of indices in random kernels: for memory accesses, directly if their bounds allow it, else confined or after a
+// comparison; as data; in loops that advance them; in registers that several paths write.
 #include "tests/fuzz/kernels/kernel_builder.h"
 
 namespace ptxrewrite::fuzz {
@@ -7,7 +7,7 @@ namespace ptxrewrite::fuzz {
 namespace {
 
 constexpr Kind index_kinds[] = {Kind::b32, Kind::b32, Kind::b64, Kind::b16};
-constexpr uint32_t most_beyond = 8; // elements behind an index that immediates reach
+constexpr uint32_t most_beyond = 8; // elements after an index that immediates reach
 
 uint32_t power_of_two_up_to(uint32_t limit) {
   uint32_t power = 1;
@@ -36,7 +36,7 @@ Builder::Region Builder::any_region() {
   return {".global", input_pointer_, input_bytes};
 }
 
-// base + index * element_bytes, by way of the index's width.
+// base + index * element_bytes, computed in the index's width.
 uint32_t Builder::index_pointer(uint32_t base, const Index& index, unsigned element_bytes, bool is_signed) {
   const uint32_t variable = as_variable(index);
   const std::string sign = is_signed ? "s" : "u";
@@ -91,8 +91,8 @@ uint32_t Builder::in_range(const Index& index, uint32_t limit) {
   }
 }
 
-// Loads at the index, which is in range, and up to `beyond` elements behind it; some through one address, others
-// through addresses of their own.
+// Loads at the index, which is in range, and up to `beyond` elements after it; some through one address, others through
+// separate addresses.
 void Builder::emit_index_loads(const Region& region, const Index& index, Kind kind, uint32_t beyond) {
   const unsigned bytes = width_of(kind) / 8;
   uint32_t pointer = 0;
@@ -124,12 +124,12 @@ void Builder::emit_index_loads(const Region& region, const Index& index, Kind ki
   }
 }
 
-// The same behind guards: of the load, or of the last step to its address.
+// The same under guards: of the load, or of the last step to its address.
 void Builder::emit_guarded_index_loads(const Region& region, const Index& index, Kind kind, uint32_t limit) {
   count("index behind a guard");
   const unsigned bytes = width_of(kind) / 8;
   const uint32_t inside = in_range(index, limit);
-  // Lanes that the guard leaves out widen their index, too: a negative one as what it is, unless anything goes.
+  // Lanes disabled by the guard widen their index, too: a negative one as signed, unless wrapping is allowed.
   const bool is_signed = random_.one_in(2) || (!kernel_.may_wrap && index.bounds.low < 0);
   MemoryAccess access;
   access.element_bits = 8 * bytes;
@@ -203,7 +203,7 @@ void Builder::use_index(const Index& index) {
     return emit_index_loads(region, confined(index, limit), kind, beyond);
   case 1:
     return emit_guarded_index_loads(region, index, kind, limit);
-  case 2: { // the offset is masked behind the widening
+  case 2: { // the offset is masked after the widening
     count("confined offset");
     const Index narrow = index.bits == 32 ? index : converted(index, 32);
     const bool is_signed = index.bounds.low < 0 ? true : random_.one_in(2);
@@ -242,7 +242,7 @@ void Builder::random_index_access() {
   use_index(any_index(1 + static_cast<unsigned>(random_.below(3))));
 }
 
-// A register that some paths write anew.
+// A register that is rewritten on some paths.
 void Builder::random_index_choice() {
   count("index written on several paths");
   const unsigned bits = random_.one_in(3) ? 64 : 32;
@@ -282,7 +282,7 @@ void Builder::random_index_choice() {
     use_index(result);
 }
 
-// Of one loop: registers that its latch advances, by literals, parameters, other registers, or each other.
+// For one loop: registers advanced in its latch, by literals, parameters, other registers, or each other.
 std::vector<Builder::Index> Builder::emit_inductions(Statement& loop, unsigned most) {
   std::vector<Index> inductions;
   for (size_t i = 0, wanted = 1 + random_.below(3); i < wanted; ++i) {
@@ -350,7 +350,7 @@ void Builder::random_index_loop() {
   }
 }
 
-// More linear addresses than any table of linear registers has places for.
+// More linear addresses than fit into any table of linear registers.
 void Builder::random_many_forms() {
   using enum SpecialRegister;
   count("many linear forms");
@@ -391,7 +391,7 @@ uint32_t Builder::own_shared_slot() {
   return compute("add.s32", "r", "rr", {reg(inverted), reg(block_size_)});
 }
 
-// The thread's own place in shared memory, found again and again.
+// The thread's own place in shared memory, recomputed repeatedly.
 void Builder::random_own_shared() {
   if (own_shared_object_ < 0) return;
   count("own place in shared memory");
@@ -415,7 +415,7 @@ void Builder::random_own_shared() {
   store_to_slot({result});
 }
 
-// The thread's own element of a column; some columns run backwards.
+// The thread's own element of a column; some columns are reversed.
 void Builder::random_index_store() {
   count("store by an index");
   uint32_t own = perturbed(random_.one_in(3) && !row_major_ ? global_index_ : global_index(row_major_));

@@ -1,6 +1,6 @@
 // Index arithmetic of random kernels: sums and products of thread and block indices, extents, parameters and literals
-// in 16, 32 and 64 bits, read as signed and as unsigned, widened and cut in between. Of each value the generator knows
-// bounds that hold in all launches. Kernels that may wrap do so freely; in the others nothing leaves its signed range.
+// in 16, 32 and 64 bits, signed and unsigned, widened and truncated in between. The generator knows bounds of each
+// value that hold in all launches. Kernels that may wrap do so freely; in the others no value leaves its signed range.
 #include "tests/fuzz/kernels/kernel_builder.h"
 #include "tests/fuzz/kernels/operations/operation_rows.h"
 
@@ -69,7 +69,7 @@ Builder::Index Builder::index_special() {
   return {reg(special(which)), 32, {0, Int128(extremum(which))}};
 }
 
-// An index that was made before, of this width.
+// An earlier index of this width.
 bool Builder::earlier_index(unsigned bits, Index& found) {
   std::vector<const Index*> fitting;
   for (const Index& index : indices_)
@@ -90,11 +90,11 @@ Builder::Index Builder::index_leaf(unsigned bits) {
   return converted(index_special(), bits);
 }
 
-// The same number in another width. In kernels that may wrap: the same low bits.
+// The same number in another width; in kernels that may wrap, the same low bits.
 Builder::Index Builder::converted(const Index& from, unsigned bits) {
   if (from.bits == bits) return from;
   const uint32_t source = as_variable(from);
-  // Negative numbers are widened as what they are, unless anything goes.
+  // Negative numbers are widened as signed, unless wrapping is allowed.
   const bool is_signed = from.bounds.low < 0 && !kernel_.may_wrap ? true : random_.one_in(2);
   const char* const to_sign = any_sign();
   const std::string text =
@@ -114,14 +114,14 @@ uint32_t Builder::as_variable(const Index& index) {
   return compute(text, letter, letter, {index.operand});
 }
 
-// Remembers a new index.
+// Records a new index.
 Builder::Index Builder::finished(uint32_t variable, unsigned bits, Bounds bounds) {
   if (!fits(bounds, bits)) bounds = {least(bits), greatest(bits)};
   indices_.push_back({reg(variable), bits, bounds});
   return indices_.back();
 }
 
-// A sum, product, shift ... of `sources`; nothing where the exact result must fit, and does not.
+// A sum, product, shift ... of `sources`; nullopt if the exact result has to fit, but does not.
 std::optional<Builder::Index> Builder::arithmetic(const std::string& text, unsigned bits,
                                                   const std::vector<Index>& sources, const Bounds& bounds) {
   if (!kernel_.may_wrap && !fits(bounds, bits)) return std::nullopt;
@@ -143,7 +143,7 @@ std::optional<Builder::Index> Builder::random_sum(unsigned bits, unsigned depth)
   return arithmetic("sub." + type, bits, {a, b}, sum(a.bounds, negative));
 }
 
-// n - 1 - i is written so: ~i + n.
+// n - 1 - i is written as ~i + n.
 std::optional<Builder::Index> Builder::random_negation(unsigned bits, unsigned depth) {
   const Index a = index(bits, depth - 1);
   if (random_.one_in(2)) {
@@ -169,7 +169,7 @@ std::optional<Builder::Index> Builder::random_product(unsigned bits, unsigned de
   return arithmetic("mad.lo." + type, bits, {a, b, c}, sum(bounds, c.bounds));
 }
 
-// mul.wide and mad.wide: the sources are read as what the type says.
+// mul.wide and mad.wide: the sources are read as the type specifies.
 std::optional<Builder::Index> Builder::random_wide_product(unsigned bits, unsigned depth) {
   const unsigned half = bits / 2;
   Index a = index(half, depth - 1);
@@ -195,7 +195,7 @@ std::optional<Builder::Index> Builder::random_left_shift(unsigned bits, unsigned
                   bounds);
 }
 
-// What is not ring arithmetic: remainders, quotients, right shifts, masks, minima, selections.
+// Operations other than ring arithmetic: remainders, quotients, right shifts, masks, minima, selections.
 std::optional<Builder::Index> Builder::random_other_index(unsigned bits, unsigned depth) {
   const Index a = index(bits, depth - 1);
   const bool is_natural = a.bounds.low >= 0;
@@ -288,7 +288,7 @@ Builder::Index Builder::any_index(unsigned depth) {
   return {reg(as_variable(made)), bits, made.bounds};
 }
 
-// A register of 32 bits that may be divided: anything where wrapping is meant, else what is not negative.
+// A 32-bit register that may be divided: any if wrapping is allowed, else a non-negative one.
 uint32_t Builder::pick_dividend(Level limit) {
   if (kernel_.may_wrap) return pick_variable(Kind::b32, limit);
   std::vector<uint32_t> fitting;
@@ -300,8 +300,8 @@ uint32_t Builder::pick_dividend(Level limit) {
   return limit == Level::thread ? thread_in_block_ : block_size_;
 }
 
-// Parameters that indices are made with. In kernels that may wrap the first launch is tame and the later ones are not,
-// so that what a rewriting asks for at launch holds in one and fails in another.
+// Parameters for indices. In kernels that may wrap the first launch is tame and the later ones are not, so that launch
+// conditions of a rewriting hold in one and fail in another.
 void Builder::add_index_arguments() {
   static constexpr std::pair<const char*, uint32_t> types[] = {{"u32", 4}, {"s32", 4}, {"u32", 4}, {"s64", 8},
                                                                {"u64", 8}, {"u16", 2}, {"s16", 2}, {"s32", 4}};
@@ -318,14 +318,14 @@ void Builder::add_index_arguments() {
     set_index_argument(argument, is_signed, values);
   }
   if (!kernel_.may_wrap) return;
-  // At least one that overflows what it gets into: the second launch's, and often the third's.
+  // At least one that overflows the values computed from it: the second launch's, and often the third's.
   const uint32_t argument = add_argument("large", random_.one_in(2) ? "u32" : "s32", ArgumentKind::bytes, 4);
   const auto large = [&] { return static_cast<uint64_t>(0x7fffffff - random_.between(0, 2)); };
   const uint64_t second = large(), third = random_.one_in(2) ? large() : 3;
   set_index_argument(argument, true, {5, second, third});
 }
 
-// `values`: one for each launch.
+// `values`: one per launch.
 void Builder::set_index_argument(uint32_t argument, bool is_signed, const std::vector<uint64_t>& values) {
   const uint32_t size = kernel_.objects[kernel_.arguments[argument].object].size;
   Bounds bounds = {greatest(64), least(64)};

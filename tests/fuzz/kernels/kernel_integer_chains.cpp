@@ -1,5 +1,5 @@
-// Integer instructions that hand their results on to each other and to nobody else: shifts, logic, multiply-adds, bit
-// fields, conversions, permutations, in 32 and 64 bits. What fusing passes look for.
+// Integer instructions whose results are only read by each other: shifts, logic, multiply-adds, bit fields,
+// conversions, permutations, in 32 and 64 bits. Candidates for fusing passes.
 #include "tests/fuzz/kernels/kernel_builder.h"
 
 #include <algorithm>
@@ -44,8 +44,8 @@ const std::vector<Link>& links_between(bool from_wide, bool to_wide) {
 
 } // namespace
 
-// One register of 32 bits and one of 64 go through all of it, so that each value is dead behind the next one; now and
-// then another instruction reads it before.
+// One register of 32 bits and one of 64 pass through the whole chain, so that each value is dead after the next one;
+// sometimes another instruction reads it before.
 void Builder::random_integer_chain() {
   // Sources first: a new variable could be picked before it has a value.
   const Operand first_narrow = reg(pick_variable(Kind::b32, Level::thread));
@@ -77,7 +77,7 @@ void Builder::random_integer_chain() {
     sources[random_.pick(link.sources)] = reg(is_wide ? wide : narrow);
     assign(link.operation, to_wide ? wide : narrow, std::move(sources), guard);
     is_wide = to_wide;
-    if (random_.one_in(7)) { // another reader of what may be an intermediate result
+    if (random_.one_in(7)) { // another reader of a possible intermediate result
       const Operand second = pick_operand(is_wide ? 'd' : 'r', Level::thread);
       const uint32_t other = new_variable(is_wide ? Kind::b64 : Kind::b32, Level::thread);
       assign(operation_named(is_wide ? "add.s64" : "xor.b32", is_wide ? "d" : "r", is_wide ? "dd" : "rr"), other,

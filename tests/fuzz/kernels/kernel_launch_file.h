@@ -1,4 +1,4 @@
-// Writes a random kernel as files that the command line understands: NAME.ptx, NAME.toml and the buffers' contents.
+// Writes a random kernel as files for the command line: NAME.ptx, NAME.toml and the buffers' contents.
 #pragma once
 
 #include "support/result.h"
@@ -12,7 +12,7 @@ namespace ptxrewrite::fuzz {
 std::string launch_file(const Kernel& kernel, const Shape& shape);
 std::string buffer_file(const Kernel& kernel, size_t buffer);
 
-// All of it into a folder, which is made when it is not there.
+// Writes all files to a folder, which is created if it does not exist.
 Status write_case(const Kernel& kernel, const Shape& shape, const std::string& folder);
 
 } // namespace ptxrewrite::fuzz

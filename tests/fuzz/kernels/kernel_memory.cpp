@@ -1,5 +1,5 @@
 // Loads, stores and atomics of random kernels. A thread writes only its own places: its slot in the output (rows), its
-// elements of the columns, its local memory; or atomically and commutatively a cell that only one statement touches.
+// elements of the columns, its local memory; or, atomically and commutatively, a cell used by a single statement.
 #include "tests/fuzz/kernels/kernel_builder.h"
 
 namespace ptxrewrite::fuzz {
@@ -74,7 +74,7 @@ std::string Builder::memory_qualifier(const std::string& space, bool is_store, b
   }
 }
 
-// `access` says where; how wide is chosen here, within `element_bits` x `count`. The results are new or existing.
+// `access` is the location; the width is chosen here, within `element_bits` x `count`. Results are new or existing.
 Statement& Builder::emit_load(const std::string& space, const MemoryAccess& access, Kind kind, unsigned count_wanted,
                               Level level, bool may_qualify, bool read_only) {
   Statement statement;
@@ -115,7 +115,7 @@ Statement& Builder::emit_load(const std::string& space, const MemoryAccess& acce
   return emit(std::move(statement));
 }
 
-// What may be stored of a variable: integers as they are, floats when they are numbers, predicates as integers.
+// The storable form of a variable: integers unchanged, floats if they are not NaN, predicates as integers.
 uint32_t Builder::as_storable(uint32_t variable) {
   switch (kernel_.variables[variable].kind) {
   case Kind::f16:
@@ -162,7 +162,7 @@ void Builder::emit_store_of(const std::string& space, MemoryAccess access, const
   emit(std::move(statement));
 }
 
-// Something of up to `bytes_left` bytes at a place that is aligned to as much.
+// Stores up to `bytes_left` bytes at a place with that alignment.
 void Builder::emit_store(const std::string& space, const MemoryAccess& access, unsigned bytes_left) {
   static constexpr Kind kinds[] = {Kind::b16, Kind::b32, Kind::b32,   Kind::b64,      Kind::f16,
                                    Kind::f32, Kind::f64, Kind::f16x2, Kind::predicate};
@@ -181,7 +181,7 @@ void Builder::emit_store(const std::string& space, const MemoryAccess& access, u
   out_->back().guard = guard;
 }
 
-// A place in the thread's slot; when the slot is full, places are used again.
+// A place in the thread's slot; when the slot is full, places are reused.
 unsigned Builder::slot_offset(unsigned bytes) {
   const unsigned aligned = (slot_used_ + bytes - 1) / bytes * bytes;
   if (aligned + bytes <= slot_size_) {
@@ -253,7 +253,7 @@ void Builder::random_linear_load() {
   const unsigned bytes = access.element_bits / 8;
   const unsigned wanted = vector_count(bytes, 16, random_);
   const unsigned element = bytes * wanted;
-  // A quarter of the input is left for constants behind the index.
+  // A quarter of the input is reserved for constants after the index.
   uint32_t index = perturbed(linear_index(input_bytes / 2 / 16));
   access.offset = static_cast<int64_t>(random_.below(64)) * element;
   const Level level = level_of(index);
@@ -265,7 +265,7 @@ void Builder::random_linear_load() {
   } else {
     access.base = reg(scaled_pointer(input_pointer_, index, element, random_.one_in(2)));
   }
-  if (random_.one_in(4)) { // a pointer behind the place, and a negative constant
+  if (random_.one_in(4)) { // a pointer after the place, and a negative constant
     const int64_t constant = static_cast<int64_t>(random_.below(1000)) * element;
     access.base = reg(compute("add.s64", "a", "ad", {access.base, number64(constant)}));
     access.offset -= constant;
@@ -273,8 +273,8 @@ void Builder::random_linear_load() {
   emit_load(".global", access, kind, wanted, level, true, true);
 }
 
-// One linear address, several times at constant distances, each time computed anew, in 64 bits and in another order, as
-// neighbours in a grid are. Transforms may find out that one base serves all.
+// One linear address, several times at constant distances, recomputed each time in 64 bits and in another order, like
+// the neighbours in a grid. Transforms may share one base for all.
 void Builder::random_stencil() {
   using enum SpecialRegister;
   count("accesses with a common base");
@@ -414,7 +414,7 @@ constexpr AtomicRow ordered[] = {{"inc.u32", AtomicFunction::increment, Kind::b3
 
 } // namespace
 
-// Cells that this statement alone touches, so that any order of threads leaves the same.
+// Cells used by this statement alone, so that the result does not depend on the order of threads.
 void Builder::random_global_atomic() {
   if (atomic_regions_ >= atomic_region_limit) return;
   count("commutative atomic");
@@ -431,7 +431,7 @@ void Builder::random_global_atomic() {
   statement.memory.base = reg(pointer);
   statement.memory.offset = static_cast<int64_t>(atomic_regions_++) * atomic_cells * 8;
   statement.sources = {pick_operand(row.kind == Kind::b32 ? 'r' : 'd', Level::thread)};
-  // The old value depends on the order: it goes nowhere.
+  // The old value depends on the order: it is not used.
   if (!reduces && random_.one_in(2)) statement.results = {hidden_variable(row.kind, Level::thread)};
   if (random_.chance(knobs_.guard)) {
     statement.guard = pick_guard(Level::thread);
@@ -440,7 +440,7 @@ void Builder::random_global_atomic() {
   emit(std::move(statement));
 }
 
-// On the thread's own slot the old value is what the thread left there.
+// On the thread's own slot the old value is that of the thread.
 void Builder::random_slot_atomic() {
   count("atomic with result");
   const bool any = random_.one_in(2);

@@ -10,8 +10,8 @@ namespace ptxrewrite::fuzz {
 
 namespace {
 
-// Arithmetic on pointers: used where addresses are made, never drawn. A global or shared address is its own generic
-// address in the oracle.
+// Arithmetic on pointers: used for addresses, never drawn. In the oracle a global or shared address equals its generic
+// address.
 std::vector<Operation> address_operations() {
   Rows rows("address arithmetic");
   const auto same = [](auto in) { return in[0]; };

@@ -16,7 +16,7 @@ using Threads = std::vector<uint32_t>; // of the block, ascending
 constexpr uint64_t step_limit = 20'000'000;
 constexpr unsigned warp_size = 32;
 
-// Addresses of objects and buffers: apart from each other, and those of shared memory within 32 bits.
+// Addresses of objects and buffers: disjoint, and those of shared memory within 32 bits.
 uint64_t object_address(size_t index) {
   return 0x1000000 + 0x100000 * index;
 }
@@ -125,7 +125,7 @@ private:
     std::sort(threads.begin(), threads.end());
   }
 
-  // Threads that leave the list (break, continue, ret, exit) are taken out of `active`.
+  // Threads that leave the list (break, continue, ret, exit) are removed from `active`.
   void run(const std::vector<Statement>& statements, Threads& active) {
     for (const Statement& statement : statements) {
       if (active.empty() || !problem_.empty()) return;
@@ -477,7 +477,7 @@ private:
     join(where, leaving);
   }
 
-  // Functions do not call themselves: each has its registers once.
+  // Functions are not recursive: each has one set of registers.
   void run_call(const Statement& statement, const Threads& active) {
     const Function& callee = kernel_.functions[statement.callee];
     for (uint32_t thread : active)

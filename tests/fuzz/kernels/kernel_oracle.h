@@ -1,8 +1,8 @@
-// Carries out a random kernel from its statements: what any right machine must leave in the buffers. Knows nothing of
-// PTX text, of our IR or of the emulator. All threads of a block go through a statement before the next one begins;
-// branches split the set of threads and join it again. What a generated kernel must never do is reported: data races,
-// memory that is not there or has no contents, registers without a value, barriers or warp functions that not all come
-// to.
+// Executes a random kernel from its statements, and computes the buffers that every correct machine must leave.
+// Independent of PTX text, our IR and the emulator. All threads of a block execute a statement before the next one
+// starts; branches split the set of threads and join it again. Errors that generated kernels must not have are
+// reported: data races, unmapped or uninitialised memory, registers without a value, barriers or warp functions that
+// not all threads reach.
 #pragma once
 
 #include "tests/fuzz/kernels/kernel_program.h"
@@ -15,13 +15,13 @@ namespace ptxrewrite::fuzz {
 
 struct OracleResult {
   std::vector<std::vector<uint8_t>> buffers; // after the launch, one for each of Kernel::buffers
-  std::string problem;                       // empty when the kernel is sound; the first one else
-  uint64_t steps = 0;                        // statements carried out, by thread
-  uint64_t wrapped = 0; // sums, differences and products of 16 and 32 bits that did not fit, by thread
+  std::string problem;                       // empty if the kernel is sound, else the first problem
+  uint64_t steps = 0;                        // executed statements, summed over threads
+  uint64_t wrapped = 0; // sums, differences and products of 16 and 32 bits that overflowed, summed over threads
 };
 
-// For kernels that are not exact the buffers mean nothing, the problem still does... unless approximate values lead
-// control elsewhere.
+// For kernels that are not exact the buffers are meaningless, but the problem is valid unless approximate values change
+// control flow.
 OracleResult run_oracle(const Kernel& kernel, const Shape& shape);
 
 } // namespace ptxrewrite::fuzz

@@ -18,7 +18,7 @@ std::string hexadecimal(const char* prefix, uint64_t value, int digits) {
   return text;
 }
 
-// Integers are written signed or in hexadecimal, as their bits would have it.
+// Integers are written signed or in hexadecimal, depending on their bits.
 std::string immediate_text(Kind kind, uint64_t bits) {
   if (kind == Kind::f32) return hexadecimal("0f", bits, 8);
   if (kind == Kind::f64) return hexadecimal("0d", bits, 16);
@@ -162,7 +162,7 @@ private:
     line(text + ";");
   }
 
-  // Results joined by '|', sources behind.
+  // Results joined by '|', followed by the sources.
   void print_plain(const Statement& statement) {
     std::string text = guard_text(statement.guard) + statement.text;
     for (size_t i = 0; i < statement.results.size(); ++i)

@@ -18,7 +18,7 @@ const char* name_of(SpecialRegister which) {
 namespace {
 
 // (One random call per expression: the order within one is the compiler's.)
-// Eight bytes as programs meet them: small numbers, bits, halves, floats near one, and the edges of formats.
+// Eight bytes of typical data: small numbers, bits, halves, floats near one, and the edges of formats.
 uint64_t random_word(Random& random) {
   static constexpr uint64_t edges[] = {0,
                                        ~uint64_t(0),

@@ -1,5 +1,5 @@
-// A random kernel as a tree of statements, with what is needed to launch it. Made by kernel_generator.h, written as PTX
-// by kernel_print.h, carried out by kernel_oracle.h, which knows neither our reader nor our IR nor our emulator.
+// A random kernel as a tree of statements, with the data for launching it. Made by kernel_generator.h, written as PTX
+// by kernel_print.h, executed by kernel_oracle.h, which is independent of our reader, IR and emulator.
 //
 // Sizes are bytes unless a name says otherwise.
 #pragma once
@@ -12,8 +12,8 @@
 
 namespace ptxrewrite::fuzz {
 
-// What a register holds. Pointers are kept apart because their values differ between machines: they lead to memory but
-// never reach an output. f16 lies in .b16 registers and f16x2 in .b32 ones.
+// The kind of a register. Pointers have their own kinds because their values differ between machines: they address
+// memory but never reach an output. f16 is in .b16 registers and f16x2 in .b32 ones.
 enum class Kind : uint8_t { predicate, b16, b32, b64, f16, f16x2, f32, f64, pointer, shared_pointer };
 inline constexpr size_t kind_count = 10;
 unsigned width_of(Kind kind); // bits; 1 for a predicate
@@ -22,8 +22,8 @@ inline bool is_float(Kind kind) {
   return kind >= Kind::f16 && kind <= Kind::f64;
 }
 
-// The largest group of threads in which a value is the same everywhere. Decides where barriers (block) and warp
-// functions (block and warp) may stand.
+// The largest group of threads in which a value is uniform. Determines where barriers (block) and warp functions (block
+// and warp) are permitted.
 enum class Level : uint8_t { block, warp, thread };
 
 struct Variable {
@@ -31,7 +31,7 @@ struct Variable {
   Level level = Level::thread;
   uint32_t function = 0; // 0: the kernel, n: functions[n - 1]
   bool scoped = false;   // declared in the braces of a scope statement
-  bool constant = false; // assigned where it is made and nowhere else
+  bool constant = false; // never assigned again
 };
 
 struct Operand {
@@ -141,9 +141,9 @@ enum class StatementKind : uint8_t {
   atomic,           // atomic on memory; result optional
   warp,             // warp_function; the member mask is the last source
   barrier,          // barrier_function
-  no_effect,        // fences, prefetches: `text` as it stands
+  no_effect,        // fences, prefetches: `text` unchanged
   branch,           // if (guard) bodies[0] else bodies[1]
-  loop,             // bodies: [0] body, [1] latch (behind the body, target of continue), [2] condition
+  loop,             // bodies: [0] body, [1] latch (after the body, target of continue), [2] condition
   choose,           // brx.idx over sources[0] among bodies
   break_loop,       // if (guard)
   continue_loop,    // if (guard)
@@ -155,7 +155,7 @@ enum class StatementKind : uint8_t {
 struct Statement {
   StatementKind kind = StatementKind::operation;
   Guard guard;            // or the condition of branch, loop, break_loop, continue_loop, leave
-  std::string text;       // mnemonic where no operation says it; whole text of no_effect
+  std::string text;       // mnemonic if there is no operation; whole text of no_effect
   uint32_t operation = 0; // index into operations()
   std::vector<uint32_t> results;
   std::vector<Operand> sources;
@@ -165,7 +165,7 @@ struct Statement {
   BarrierFunction barrier_function = BarrierFunction::sync;
   AtomicFunction atomic_function = AtomicFunction::add;
   uint32_t callee = 0;
-  uint32_t outer_loops = 0;   // break_loop, continue_loop: 0 is about the innermost loop, 1 about the one around it
+  uint32_t outer_loops = 0;   // break_loop, continue_loop: 0 refers to the innermost loop, 1 to the one around it
   bool bottom_tested = false; // loop
   bool is_uniform = false;    // branch, loop, call: may be written with .uni
   std::vector<std::vector<Statement>> bodies;
@@ -183,7 +183,7 @@ struct Function {
 struct Shape {
   std::array<uint32_t, 3> grid{1, 1, 1};
   std::array<uint32_t, 3> block{1, 1, 1};
-  uint32_t launch = 0; // its place in Kernel::shapes: arguments may differ from launch to launch
+  uint32_t launch = 0; // its index in Kernel::shapes: arguments may differ between launches
   uint32_t block_threads() const { return block[0] * block[1] * block[2]; }
   uint32_t blocks() const { return grid[0] * grid[1] * grid[2]; }
   uint32_t threads() const { return block_threads() * blocks(); }
@@ -198,7 +198,7 @@ struct Buffer {
   uint64_t seed = 0;
 };
 
-// What the host passes for a parameter.
+// The kind of value that the host passes for a parameter.
 enum class ArgumentKind : uint8_t { bytes, buffer, total_threads, row_threads };
 struct Argument {
   ArgumentKind kind = ArgumentKind::bytes;
@@ -206,9 +206,9 @@ struct Argument {
   std::string type = "b32";                // as declared
   bool is_array = false;                   // .align 8 .b8 name[size]
   std::vector<uint8_t> bytes;              // kind bytes: in launch 0 ...
-  std::vector<std::vector<uint8_t>> later; // ... and in the others, where they differ
+  std::vector<std::vector<uint8_t>> later; // ... and in the others, if they differ
   uint32_t buffer = 0;                     // kind buffer: index into Kernel::buffers
-  uint64_t offset = 0;                     // ... and bytes behind its start
+  uint64_t offset = 0;                     // ... and the offset in bytes
   const std::vector<uint8_t>& bytes_in(const Shape& shape) const {
     return shape.launch == 0 || later.empty() ? bytes : later[shape.launch - 1];
   }
@@ -224,17 +224,17 @@ struct Kernel {
   std::vector<Function> functions;
   std::vector<Statement> body;
   std::vector<Shape> shapes;
-  bool may_wrap = true;                     // false: no sum or product of indices leaves its width in any launch
-  bool exact = true;                        // no approximate instruction: the oracle can tell every bit
-  bool races = false;                       // warps read what others write meanwhile, and make nothing of it
+  bool may_wrap = true;                     // false: no sum or product of indices overflows its width in any launch
+  bool exact = true;                        // no approximate instruction: the oracle can compute every bit
+  bool races = false;                       // warps read data that others write concurrently, without using them
   std::map<std::string, uint64_t> features; // how often each was generated
 
   uint64_t buffer_size(size_t buffer, const Shape& shape) const {
     return buffers[buffer].fixed_size + buffers[buffer].size_per_thread * shape.threads();
   }
-  // What the buffer holds before the launch.
+  // The contents of the buffer before the launch.
   std::vector<uint8_t> buffer_contents(size_t buffer, const Shape& shape) const;
-  // The kernel's parameters as they lie in .param space, given the buffers' addresses.
+  // The kernel's parameters in the layout of .param space, given the buffers' addresses.
   std::vector<uint8_t> parameter_block(const Shape& shape, const std::vector<uint64_t>& addresses) const;
   uint32_t dynamic_shared_size() const;
 };

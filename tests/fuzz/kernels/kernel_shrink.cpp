@@ -45,12 +45,12 @@ private:
     return true;
   }
 
-  // `size` statements of one list at a time, from the end: later ones use what earlier ones define.
+  // Removes `size` statements of one list at a time, from the end: later ones use earlier definitions.
   void remove_chunks(size_t size) {
     size_t lists = 0;
     for_each_list(kernel_, [&](std::vector<Statement>&) { ++lists; });
     for (size_t list = 0; list < lists; ++list) {
-      if (size >= 2 * list_size(list)) continue; // all of it at once has been tried
+      if (size >= 2 * list_size(list)) continue; // removing all of it was tried already
       for (size_t end = list_size(list); end > 0;) {
         const size_t begin = end > size ? end - size : 0;
         Kernel candidate = kernel_;
@@ -64,7 +64,7 @@ private:
     }
   }
 
-  // An if, switch, loop or scope becomes one of its bodies.
+  // Replaces an if, switch, loop or scope by one of its bodies.
   void flatten() {
     for (size_t list = 0; list_size(list) != 0 || list < 2; ++list)
       for (size_t at = list_size(list); at-- > 0;)
@@ -85,7 +85,7 @@ private:
         }
   }
 
-  // A break or continue that has lost its loop.
+  // Whether there is a break or continue outside of a loop.
   static bool leaves_loop(const std::vector<Statement>& statements, bool inside) {
     return std::any_of(statements.begin(), statements.end(), [&](const Statement& statement) {
       const bool leaves = statement.kind == StatementKind::break_loop || statement.kind == StatementKind::continue_loop;

@@ -1,4 +1,4 @@
-// Which statement comes next, and the statements that compute in registers.
+// The choice of the next statement, and the statements that compute in registers.
 #include "tests/fuzz/kernels/kernel_builder.h"
 
 namespace ptxrewrite::fuzz {
@@ -45,7 +45,7 @@ template <class Choices, class Weight> size_t pick_weighted(Random& random, cons
   for (const auto& choice : choices)
     total += weight(choice);
   double at = static_cast<double>(random.next() >> 11) * 0x1p-53 * total;
-  size_t last = 0; // the last that may be taken at all, against rounding
+  size_t last = 0; // the last permitted one, in case of rounding
   for (size_t i = 0; i < std::size(choices); ++i) {
     if (weight(choices[i]) <= 0) continue;
     last = i;
@@ -133,7 +133,7 @@ void Builder::random_operation() {
   emit_operation(random_.pick(group.rows));
 }
 
-// Into a new register, or into an existing one, then maybe guarded.
+// Writes to a new register, or to an existing one, possibly guarded.
 void Builder::emit_operation(uint32_t index) {
   const Operation& operation = operations()[index];
   count(operation.group);
@@ -187,7 +187,7 @@ void Builder::random_no_effect() {
 }
 
 void Builder::random_call() {
-  // Functions call only those before them.
+  // Functions only call earlier ones.
   const size_t callable = function_ == 0 ? kernel_.functions.size() : function_ - 1;
   if (callable == 0) return;
   Statement statement;

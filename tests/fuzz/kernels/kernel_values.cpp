@@ -27,7 +27,7 @@ uint32_t Builder::new_variable(Kind kind, Level level, bool constant) {
   return index;
 }
 
-// Late variables are more likely, so that values depend on each other in chains.
+// Late variables are more likely, so that values form chains of dependences.
 bool Builder::find_variable(Kind kind, Level least, Level limit, uint32_t& found) {
   std::vector<uint32_t> fitting;
   for (uint32_t variable : visible_)
@@ -67,7 +67,7 @@ uint32_t Builder::pick_variable(Kind kind, Level limit) {
 }
 
 uint32_t Builder::pick_predicate(Level limit) {
-  if (random_.one_in(3)) { // a new one, so that conditions are not all alike
+  if (random_.one_in(3)) { // a new one, so that conditions differ
     const char* name = random_.one_in(2) ? "setp.lt.s32" : "setp.gt.u32";
     return compute(name, "p", "rr", {reg(pick_variable(Kind::b32, limit)), pick_operand('r', limit)});
   }
@@ -123,7 +123,7 @@ Operand Builder::random_immediate(Kind kind, bool may_be_nan) {
   return Operand::immediate(kind, value & mask);
 }
 
-// Comparing a NaN with itself tells it.
+// Comparing a value with itself detects NaN.
 uint32_t Builder::make_number(uint32_t variable) {
   switch (kernel_.variables[variable].kind) {
   case Kind::f32: {
@@ -223,12 +223,12 @@ uint32_t Builder::compute(std::string_view text, std::string_view results, std::
   return result;
 }
 
-// Read anew or reused.
+// Read again, or reused.
 uint32_t Builder::special(SpecialRegister which) {
   const auto index = static_cast<size_t>(which);
   if (special_.size() <= index) special_.resize(32);
   uint32_t& cached = special_[index];
-  // A register read in a branch or a scope does not outlive it.
+  // A register read in a branch or a scope is not visible after it.
   const bool alive = cached != 0 && std::find(visible_.begin(), visible_.end(), cached - 1) != visible_.end();
   if (alive && !random_.one_in(4)) return cached - 1;
   Statement statement;

@@ -6,15 +6,15 @@ namespace ptxrewrite::fuzz {
 
 namespace {
 
-// "mul.wide.s32", or "st", where the range begins with it, behind a guard or not.
+// "mul.wide.s32", or "st", at the start of the range, after a guard if there is one.
 std::string mnemonic_at(const std::string& text, SourceRange range) {
-  // The kernel's head, or nothing.
+  // The kernel's head, or an empty range.
   if (range.end <= range.begin || range.end > text.size() || text[range.begin] == '.') return "(whole kernel)";
   std::string_view words = std::string_view(text).substr(range.begin, range.end - range.begin);
   if (words[0] == '@') words.remove_prefix(std::min(words.size(), words.find(' ') + 1));
   const std::string_view mnemonic = words.substr(0, words.find_first_of(" \t;"));
   const std::string_view opcode = mnemonic.substr(0, mnemonic.find('.'));
-  // How an access is qualified says nothing about its address.
+  // The qualifiers of an access are independent of its address.
   const bool is_access = opcode == "ld" || opcode == "st" || opcode == "atom" || opcode == "red";
   return std::string(is_access ? opcode : mnemonic);
 }

@@ -1,5 +1,5 @@
-// What rewritings rest on, counted: how each obligation in their ledgers was discharged, and what the checks said that
-// were left to the launch.
+// Statistics of the obligations of rewritings: the kind of discharge of each obligation in their ledgers, and the
+// results of the launch checks.
 #pragma once
 
 #include "launch/predicate.h"
@@ -23,15 +23,15 @@ struct LedgerRow {
 // One way of rewriting.
 struct ChainRow : LedgerRow {
   uint64_t kernels = 0, changed = 0;
-  uint64_t rewritten_ran = 0, original_ran = 0; // launches of changed kernels, the latter where a variant was there
-  uint64_t guard_passed = 0, guard_failed = 0;  // launches of kernels with a guard of their own
+  uint64_t rewritten_ran = 0, original_ran = 0; // launches of changed kernels; the latter if there was a variant
+  uint64_t guard_passed = 0, guard_failed = 0;  // launches of kernels with a guard
   void add(const ChainRow& other);
 };
 
 class LedgerCounts {
 public:
   ChainRow& chain(const std::string& name) { return chains_[name]; }
-  // The obligations of one rewriting of `text`; `launches` are those that it went through.
+  // Adds the obligations of one rewriting of `text`; `launches` are the launches it was tested with.
   void add(const std::string& chain, const std::string& text, const std::vector<transforms::Obligation>& ledger,
            const std::vector<launch::LaunchFacts>& launches);
   void add(const LedgerCounts& other);

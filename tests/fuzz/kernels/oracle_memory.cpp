@@ -57,7 +57,7 @@ OracleMemory::Region* OracleMemory::find(uint64_t address, unsigned bytes) {
   return nullptr;
 }
 
-// Two threads touch a byte with no barrier between, one of them writes, not both are atomic: a race.
+// A race: two threads access a byte without a barrier in between, one of them writes, not both are atomic.
 void OracleMemory::touch(Region& region, uint64_t at, unsigned bytes, uint32_t thread, bool writes, bool is_atomic) {
   if (region.writer.empty()) return;
   const uint32_t self = thread + 1;

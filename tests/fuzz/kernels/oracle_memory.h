@@ -1,4 +1,4 @@
-// The oracle's memory: regions with a base address each, and who touched which byte.
+// The oracle's memory: regions with a base address each, and the threads that accessed each byte.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ public:
 
   // Block-wide memory is new in each block.
   void begin_block();
-  // What was touched before a barrier may be touched by others behind it.
+  // Bytes accessed before a barrier may be accessed by others after it.
   void barrier();
 
   // `bytes` up to 8. `thread` is the number in the grid, `local` that in the block.
@@ -35,7 +35,7 @@ private:
     Sharing sharing = Sharing::grid;
     bool has_contents = true; // from the start
     std::vector<uint8_t> bytes;
-    std::vector<uint8_t> written; // where there are no contents
+    std::vector<uint8_t> written; // for regions without contents
     std::vector<uint32_t> writer, reader, atomic;
   };
   Region* find(uint64_t address, unsigned bytes);

@@ -11,7 +11,7 @@ namespace ptxrewrite::fuzz::launchtime {
 
 namespace {
 
-// Rows by text and number of sources; those on pointers left out.
+// Rows by text and number of sources, without those on pointers.
 uint32_t row_named(std::string_view text, size_t sources) {
   static const auto rows = [] {
     std::map<std::pair<std::string, size_t>, uint32_t> found;

@@ -25,7 +25,7 @@ std::unique_ptr<ir::Module> read(const std::string& text, std::string& failed) {
   return module;
 }
 
-// Bytes of the arena that a launch touches.
+// Bytes of the arena accessed by a launch.
 class Touches final : public emulator::Observer {
 public:
   Touches(const ir::Module& module, uint64_t arena, uint64_t bytes, Emulation& emulation)
@@ -49,7 +49,7 @@ public:
   }
 
 private:
-  // By the instruction's text.
+  // Decided by the instruction's text.
   bool is_constant(emulator::Warp& warp, const emulator::MicroOp& op) {
     const emulator::DecodedFunction& function = *warp.activation->function;
     const SourceRange range =
@@ -64,7 +64,7 @@ private:
   Emulation& emulation_;
 };
 
-// As the driver packs them: each at a multiple of its size.
+// In the driver's layout: each at a multiple of its size.
 std::vector<std::byte> parameter_block(const Kernel& kernel, const std::vector<uint64_t>& values) {
   std::vector<std::byte> block;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -137,7 +137,7 @@ size_t count(const std::string& text, std::initializer_list<std::string_view> wo
   return times;
 }
 
-// An entry of the module's text, by how its name begins and what is behind that.
+// The text of an entry, found by the start of its name.
 std::string entry_text(const std::string& text, const std::string& name) {
   const size_t start = text.find(".entry " + name);
   return start == text.npos ? "" : text.substr(start, text.find(".entry ", start + 1) - start);
@@ -227,17 +227,17 @@ void Subject::check_launch(const std::string& rewritten, size_t launch, const st
   const auto report = [&](Wrong wrong, std::string what) {
     verdict.findings.push_back({wrong, launch, std::move(what)});
   };
-  if (!original.failed.empty()) return; // such as a misaligned access of its own, or a loop that does not end
+  if (!original.failed.empty()) return; // such as a misaligned access of its own, or an endless loop
   if (!emulation.failed.empty()) return report(Wrong::fails, emulation.failed);
   if (is_comparable(launch))
     if (std::string what = first_difference(original.arena, emulation.arena); !what.empty())
       report(Wrong::results, what);
-  // Which bytes are touched may depend on values that a race decides.
+  // The accessed bytes may depend on values decided by a race.
   if (!outcomes_[launch].trace.races)
     if (!original.loads.covers(emulation.loads) || !original.stores.covers(emulation.stores))
       report(Wrong::other_bytes, original.stores.covers(emulation.stores) ? "loads" : "stores");
   if (emulation.constant_loads.meets(emulation.stores)) report(Wrong::stored_constants, "");
-  // Of several sites no one can tell which of them was rewritten.
+  // With several sites it is unknown which of them was rewritten.
   if (emulation.is_original || kernel_.sites.size() != 1) return;
   for (const std::string& family : families) {
     bool some_need = false, some_hold = false;

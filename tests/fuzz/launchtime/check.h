@@ -1,4 +1,4 @@
-// Holds rewritten kernels against their originals, and the choice between them against what is true of each launch.
+// Compares rewritten kernels with their originals, and the choice between them with the facts of each launch.
 #pragma once
 
 #include "tests/fuzz/launchtime/oracle.h"
@@ -10,22 +10,22 @@
 
 namespace ptxrewrite::fuzz::launchtime {
 
-// What the emulator makes of one launch.
+// The result of one launch on the emulator.
 struct Emulation {
   std::string failed; // refused, or a fault
   bool is_original = true;
   std::vector<uint8_t> arena;
   ByteSet loads, stores;
-  ByteSet constant_loads; // through ld.global.nc and the like: must be bytes that nothing stores
+  ByteSet constant_loads; // through ld.global.nc and similar: must be bytes that are never stored
 };
 
 enum class Wrong : uint8_t {
-  not_read,         // the text does not read back
-  fails,            // a fault where the original has none: a misaligned vector among them
+  not_read,         // the text is not read back
+  fails,            // a fault that the original does not have, including misaligned vectors
   results,          // other bytes in memory
-  other_bytes,      // reads or writes bytes that the original does not
-  stored_constants, // reads as constant what the launch stores
-  predicate,        // holds although a fact that the rewrite needs does not
+  other_bytes,      // reads or writes bytes that the original does not access
+  stored_constants, // reads bytes as constant that the launch stores
+  predicate,        // the predicate holds although a necessary fact does not
 };
 const char* name_of(Wrong wrong);
 
@@ -37,31 +37,31 @@ struct Finding {
 
 struct Verdict {
   bool has_variant = false;
-  std::vector<bool> chosen;         // by launch: a variant ran
-  std::vector<std::string> reasons; // by launch: why none did
+  std::vector<bool> chosen;         // by launch: whether a variant ran
+  std::vector<std::string> reasons; // by launch: why no variant ran
   std::vector<Finding> findings;
 };
 
-// One kernel, its launches carried out by the oracle and its original on the emulator.
+// One kernel, its launches executed by the oracle and its original on the emulator.
 class Subject {
 public:
   explicit Subject(const Kernel& kernel);
-  // The same with another text as the original, for reducing.
+  // The same with another text as the original, for reductions.
   Subject(const Kernel& kernel, std::string text);
 
   const std::string& text() const { return text_; }
-  // What the original does wrong: then a defect of generator, oracle or emulator is found.
+  // Errors of the original, which are defects of generator, oracle or emulator.
   const std::vector<std::string>& defects() const { return defects_; }
   const Outcome& outcome(size_t launch) const { return outcomes_[launch]; }
-  // Does it run at all, in the launches in which it can?
+  // Whether it runs at all, in the launches in which it can.
   bool runs() const {
     return !originals_.empty() &&
            std::ranges::any_of(originals_, [](const Emulation& one) { return one.failed.empty(); });
   }
-  // Are results determined, so that they can be compared?
+  // Whether the results are determined, so that they can be compared.
   bool is_comparable(size_t launch) const;
 
-  // `families`: those whose rewrites the text may hold.
+  // `families`: those that may have rewritten the text.
   Verdict check(const std::string& rewritten, const std::vector<std::string>& families) const;
 
 private:
@@ -75,7 +75,7 @@ private:
   std::vector<std::string> defects_;
 };
 
-// Does the variant's text show that sites of this kind were rewritten?
+// Whether the variant's text shows that sites of this kind were rewritten.
 bool shows(Evidence evidence, const std::string& original, const std::string& variant);
 
 } // namespace ptxrewrite::fuzz::launchtime

@@ -1,15 +1,15 @@
-// Random kernels whose buffers overlap, whose bases are misaligned and whose numbers are large in some launches,
-// through the families of launch-time rewrites: each alone and forced, all together, and -O.
+// Random kernels whose buffers overlap, whose bases are misaligned and whose numbers are large in some launches, with
+// the families of launch-time rewrites: each alone and forced, all together, and -O.
 //
 //   fuzz_launchtime [--count N] [--first SEED] [--only SEED] [--idiom NAME] [--families A,B] [--jobs N]
 //                   [--write FOLDER] [--show]
 //
-// For every kernel and pipeline: memory is the same in every launch; nothing is touched that the original does not
-// touch; what is read as constant is not stored to; no predicate holds where brute force says that what the rewrite
-// needs does not hold. Counted: how often the predicate holds where nothing speaks against the rewrite.
+// For every kernel and pipeline: memory is equal in every launch; no byte is accessed that the original does not
+// access; bytes read as constant are not stored; no predicate holds if brute force finds a necessary fact violated.
+// Counted: how often the predicate holds if all sufficient facts hold.
 //
-// Tables: kernels by idiom and pipeline; exit code 1 if something is wrong. --write keeps the kernel, what was made of
-// it, and a reduced text that still goes wrong.
+// Tables: kernels by idiom and pipeline; exit code 1 on errors. --write keeps the kernel, the rewritten kernel, and a
+// reduced text with the same error.
 #include "cli/pipeline_options.h"
 #include "evaluate/reduce/reducer.h"
 #include "support/file_io.h"
@@ -33,7 +33,7 @@ namespace {
 using namespace ptxrewrite;
 using namespace ptxrewrite::fuzz::launchtime;
 
-// All there may be; those that are not registered are left out.
+// All possible families; those that are not registered are left out.
 constexpr const char* all_families[] = {"memory", "narrow", "divisor", "warp", "packed", "small", "composite", "r2d2"};
 constexpr uint64_t reduction_limit = 300;
 
@@ -80,10 +80,10 @@ std::vector<Pipeline> pipelines_for(const Options& options) {
   return pipelines;
 }
 
-// What came of the kernels of one idiom in one pipeline. Launches: those of kernels that got a variant.
+// Results of the kernels of one idiom in one pipeline. Launches: those of kernels that got a variant.
 struct Row {
   uint64_t kernels = 0, changed = 0, variants = 0;
-  uint64_t sufficient = 0, chosen = 0; // launches in which all facts hold; and of those, in which the variant ran
+  uint64_t sufficient = 0, chosen = 0; // launches in which all facts hold; of those, launches of the variant
   uint64_t others = 0, chosen_of_others = 0;
   void operator+=(const Row& other) {
     kernels += other.kernels, changed += other.changed, variants += other.variants;
@@ -171,7 +171,7 @@ private:
   void count(const Kernel& kernel, const Subject& subject, const Pipeline& pipeline, bool is_changed,
              const Verdict& verdict) {
     const bool is_alone = pipeline.families.size() == 1;
-    // Alone, a family is only asked about its own sites.
+    // A family alone is only tested on its own sites.
     if (kernel.sites.size() != 1 || (is_alone && kernel.sites[0].family != pipeline.families[0])) return;
     const std::lock_guard lock(mutex_);
     Row row;
@@ -200,7 +200,7 @@ private:
                    kind.c_str(), what.c_str());
   }
 
-  // Kernel, rewritten kernel, what is wrong, and a smaller text of which the same is wrong.
+  // The kernel, the rewritten kernel, the error, and a smaller text with the same error.
   void keep(const Kernel& kernel, const Subject& subject, const Pipeline& pipeline, const std::string& rewritten,
             const Finding& finding) {
     const std::string name = options_.folder + "/" + kernel.name + "_" + pipeline.name;

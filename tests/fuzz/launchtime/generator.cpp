@@ -41,11 +41,11 @@ public:
   }
 
 private:
-  // Two pointers, the first of which something is stored through.
+  // Two pointers; there is a store through the first one.
   struct Pair {
     size_t one, other;
     unsigned grain;
-    int64_t touching; // other - one, so that the other's bytes begin where the one's end, or end where they begin
+    int64_t touching; // other - one where the two ranges are adjacent, on either side
   };
 
   Launch& add(Mood mood, const char* kind) {
@@ -74,7 +74,7 @@ private:
     do
       pair.other = random_.pick(pointers_);
     while (pair.other == pair.one);
-    // An access of 4 bytes needs a multiple of 4.
+    // An access of 4 bytes needs an alignment of 4.
     pair.grain = std::max(kernel_.parameters[pair.one].grain, kernel_.parameters[pair.other].grain);
     const auto range = [&](size_t pointer) {
       const PointerTrace& touched = trace.pointers[pointer];
@@ -85,7 +85,7 @@ private:
     };
     const auto one = range(pair.one), other = range(pair.other);
     pair.touching = random_.one_in(2) ? one.second - other.first : one.first - other.second;
-    // `other` is of a coarser grain at times: bytes before what touches stay free.
+    // `other` may have a coarser grain: bytes before the adjacent ones stay free.
     const int64_t wanted = distance(pair), grain = kernel_.parameters[pair.other].grain;
     launch.arguments[pair.other] =
         launch.arguments[pair.one] + static_cast<uint64_t>((wanted + (wanted > 0 ? grain - 1 : 0)) / grain * grain);

@@ -1,4 +1,4 @@
-// Random kernels of a few sites each, and launches in which what the rewrites need holds, hardly holds, and does not.
+// Random kernels of a few sites each, and launches in which the rewrites' conditions hold, barely hold, or fail.
 #pragma once
 
 #include "tests/fuzz/launchtime/program.h"
@@ -7,7 +7,7 @@
 
 namespace ptxrewrite::fuzz::launchtime {
 
-// The same kernel for the same seed. `idiom`: a kernel of this one kind of site; empty: as the seed wants.
+// The same kernel for the same seed. `idiom`: a kernel with this one kind of site; empty: chosen by the seed.
 Kernel generate(uint64_t seed, std::string_view idiom = {});
 
 } // namespace ptxrewrite::fuzz::launchtime

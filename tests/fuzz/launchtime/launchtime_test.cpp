@@ -1,4 +1,4 @@
-// Each check of fuzz_launchtime finds what it is there for: variants that are wrong on purpose, made by changing text.
+// Each check of fuzz_launchtime finds its error: variants that are wrong on purpose, made by changing text.
 #include "tests/fuzz/launchtime/check.h"
 #include "tests/fuzz/launchtime/generator.h"
 #include "tests/fuzz/launchtime/print.h"
@@ -19,7 +19,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return text;
 }
 
-// A variant of the kernel, changed by `change`, that runs where all the predicates hold.
+// A variant of the kernel, changed by `change`, that runs if all the predicates hold.
 template <class Change>
 std::string with_variant(const Kernel& kernel, const std::vector<std::string>& predicates, Change change) {
   const std::string text = print(kernel);
@@ -30,7 +30,7 @@ std::string with_variant(const Kernel& kernel, const std::vector<std::string>& p
   std::string terms = "//@ t original " + kernel.name + "\n";
   for (const std::string& predicate : predicates)
     terms += "//@ t requires " + predicate + "\n";
-  // Annotations stand in front of the first instruction.
+  // Annotations are placed before the first instruction.
   variant.insert(variant.find("\tld.param"), terms);
   return text + "\n" + variant;
 }
@@ -116,7 +116,7 @@ TEST_CASE("without a predicate constant loads of stored bytes are found, and tha
   const Verdict verdict = subject.check(with_variant(kernel, {}, non_coherent), {"memory"});
   CHECK(times(verdict, Wrong::stored_constants) > 0);
   CHECK(times(verdict, Wrong::predicate) > 0);
-  // In the launches in which the buffers are apart there is nothing to find.
+  // There are no findings in the launches with disjoint buffers.
   for (const Finding& finding : verdict.findings)
     CHECK(!ranges_are_disjoint(subject.outcome(finding.launch).trace));
 }
@@ -124,7 +124,7 @@ TEST_CASE("without a predicate constant loads of stored bytes are found, and tha
 TEST_CASE("vectors at misaligned addresses fail") {
   const Kernel kernel = first_of("structure", [](const Kernel& one) { return !has_generic(one); });
   const auto joined = [&](std::string text) {
-    // The first four loads become one where they stand: what they load is loaded before.
+    // The first four loads are merged into one at the position of the first.
     const size_t first = text.find("\tld.global.f32");
     const size_t address = text.find('[', first);
     const std::string base = text.substr(address + 1, text.find_first_of("+]", address) - address - 1);
@@ -176,7 +176,7 @@ TEST_CASE("divisions of half the width are wrong where numbers are large, and on
     wrong_predicates += times(verdict, Wrong::predicate);
     for (const Finding& finding : verdict.findings)
       CHECK(!kernel.sites[0].sufficient(subject.outcome(finding.launch).trace));
-    // Numbers below 2^32 that are not negative: the right predicate for these kernels.
+    // Non-negative numbers below 2^32: the right predicate for these kernels.
     const std::string last = "P0 + ntid.x*nctaid.x";
     const std::string fits = last + " <= 4294967296";
     const Verdict right =

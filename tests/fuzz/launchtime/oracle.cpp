@@ -9,9 +9,9 @@ namespace ptxrewrite::fuzz::launchtime {
 
 namespace {
 
-using Mask = std::vector<uint8_t>; // a thread of the block each
+using Mask = std::vector<uint8_t>; // one element per thread of the block
 
-// Who has touched a byte, to find accesses whose order nothing decides.
+// The accesses of a byte, to find unordered ones.
 struct ByteHistory {
   static constexpr uint32_t nobody = UINT32_MAX, several = UINT32_MAX - 1;
   struct Access {
@@ -21,7 +21,7 @@ struct ByteHistory {
       block = block == nobody || block == new_block ? new_block : several;
       phase = std::max(phase, new_phase);
     }
-    // Is it over before what this thread does in this phase?
+    // Whether the access is ordered before those of this thread in this phase.
     bool precedes(uint32_t now_thread, uint32_t now_block, uint32_t now_phase) const {
       return thread == nobody || thread == now_thread || (block == now_block && phase < now_phase);
     }
@@ -29,7 +29,7 @@ struct ByteHistory {
   Access writes, reads;
 };
 
-constexpr unsigned most_trips = 1000; // of a loop; sites make a few
+constexpr unsigned most_trips = 1000; // of a loop; sites have a few trips
 
 uint64_t mask_of(char kind) {
   switch (kind) {
@@ -203,7 +203,7 @@ private:
     if (is_division(row.text) && in[1] == 0) {
       trace.has_zero_divisor = true;
       outcome_.trace.is_undefined = true;
-      return set(node.results[0], thread, UINT64_MAX); // what the emulator says
+      return set(node.results[0], thread, UINT64_MAX); // the emulator's result
     }
     row.evaluate(in.data(), out.data());
     for (size_t i = 0; i < node.results.size(); ++i) {
@@ -217,7 +217,7 @@ private:
     trace.fits_s32 &= static_cast<int64_t>(value) == static_cast<int32_t>(value);
   }
 
-  // The lane from which the lane's value comes (PTX ISA, shfl.sync).
+  // The source lane of a lane's value (PTX ISA, shfl.sync).
   static unsigned source_lane(const std::string& mode, unsigned lane, uint32_t b, uint32_t c) {
     const unsigned bound = c & 31, segment = c >> 8 & 31, by = b & 31;
     const unsigned least = lane & segment, most = (lane & segment) | (bound & ~segment);

@@ -31,7 +31,7 @@ bool ByteSet::covers(const ByteSet& other) const {
 std::vector<uint8_t> Kernel::arena() const {
   std::vector<uint8_t> bytes(arena_bytes);
   Random random(seed * 77 + 5);
-  // Few values, too, so that comparisons go both ways.
+  // Small values, too, so that comparisons have both outcomes.
   for (uint8_t& byte : bytes)
     byte = static_cast<uint8_t>(random.one_in(4) ? random.below(4) : random.next());
   return bytes;

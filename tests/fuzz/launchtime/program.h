@@ -1,8 +1,8 @@
-// Kernels in which the obligations of launch-time rewrites hold in some launches and not in others: as a list of nodes,
-// with the launches and with what must be true for a rewrite of each site. Made by generator.h, written by print.h,
-// carried out by oracle.h, which knows neither our reader nor our IR nor our emulator.
+// Kernels in which the obligations of launch-time rewrites hold in some launches and not in others: a list of nodes,
+// with the launches and with the conditions for rewriting each site. Made by generator.h, written by print.h, executed
+// by oracle.h, which is independent of our reader, IR and emulator.
 //
-// All pointers lead into one arena, so that buffers can overlap, touch, or be the same.
+// All pointers point into one arena, so that buffers can overlap, be adjacent, or be the same.
 #pragma once
 
 #include "tests/fuzz/random.h"
@@ -35,7 +35,7 @@ struct Node {
     special,   // results[0] = `text`, a special register
     load,      // results = elements of `type` at sources[0] + offset
     store,     // sources[1...] to sources[0] + offset
-    add,       // red.add.u32: sources[1] to what is at sources[0] + offset
+    add,       // red.add.u32: adds sources[1] to the word at sources[0] + offset
     branch,    // if (sources[0]) body
     loop,      // do body while (sources[0])
     shuffle,   // results[0] = shfl.sync.`text`(sources: value, lane, clamp and segments, members)
@@ -43,14 +43,14 @@ struct Node {
     barrier,   // bar.sync 0
   };
   Kind kind = Kind::operation;
-  uint32_t id = 0; // its place in Trace::nodes
+  uint32_t id = 0; // its index in Trace::nodes
   std::string text;
   uint32_t operation = 0;
   std::vector<Register> results;
   std::vector<Operand> sources;
   std::string type;       // of an element: "u8", "f32"
   bool is_shared = false; // the memory of load or store; else global
-  int pointer = -1;       // the parameter from which the address comes; -1: one of several
+  int pointer = -1;       // the parameter of the address; -1: one of several
   int64_t offset = 0;
   bool is_negated = false; // branch: if (!sources[0])
   std::vector<Node> body;
@@ -59,8 +59,8 @@ struct Node {
 struct Parameter {
   char kind = 'd'; // r or d
   bool is_pointer = false;
-  bool is_generic = false; // accesses through it name no state space
-  unsigned grain = 1;      // of a pointer: bytes of its smallest element, so that it may be off by a multiple of them
+  bool is_generic = false; // accesses through it have no state space
+  unsigned grain = 1;      // of a pointer: bytes of its smallest element, so that its offset may be a multiple of them
   Register reg;            // holds the value, or the address in global space
 };
 
@@ -68,7 +68,7 @@ struct Parameter {
 struct Launch {
   uint32_t grid = 1, block = 32;
   std::vector<uint64_t> arguments;
-  std::string kind; // what is special about it: "same buffer", "edges"
+  std::string kind; // its special property: "same buffer", "edges"
   uint32_t threads() const { return grid * block; }
 };
 
@@ -78,23 +78,23 @@ public:
   void resize(size_t bytes) { present_.resize(bytes); }
   void add(uint64_t first, uint64_t bytes);
   bool empty() const { return low_ >= high_; }
-  uint64_t low() const { return low_; } // of the smallest range that holds it
+  uint64_t low() const { return low_; } // of the smallest range that contains it
   uint64_t high() const { return high_; }
   bool contains(uint64_t byte) const { return byte < present_.size() && present_[byte]; }
-  bool meets(const ByteSet& other) const;       // have they a byte in common?
-  bool range_meets(const ByteSet& other) const; // have their ranges?
-  bool covers(const ByteSet& other) const;      // is every byte of `other` in it?
+  bool meets(const ByteSet& other) const;       // whether they have a byte in common
+  bool range_meets(const ByteSet& other) const; // whether their ranges overlap
+  bool covers(const ByteSet& other) const;      // whether every byte of `other` is in it
 
 private:
   std::vector<bool> present_;
   uint64_t low_ = UINT64_MAX, high_ = 0;
 };
 
-// What the oracle saw of one node, or of one pointer.
+// The oracle's record of one node, or of one pointer.
 struct NodeTrace {
   uint64_t executions = 0;
   uint64_t address_bits = 0; // all addresses or'ed: the low zeros are the alignment
-  // Of results and sources of 64 bits: are all of them within the range?
+  // Whether all results and sources of 64 bits are in the range.
   bool fits_u32 = true, fits_s32 = true;
   bool has_negative = false; // a source, as a signed number of its width
   bool has_zero_divisor = false;
@@ -107,21 +107,21 @@ struct Trace {
   std::vector<PointerTrace> pointers; // by parameter
   ByteSet loads, stores;              // of all
   bool races = false;                 // results depend on the order of threads
-  bool is_undefined = false;          // a shuffle from a lane that is not there, a division by zero
+  bool is_undefined = false;          // a shuffle from an absent lane, a division by zero
   bool leaves_arena = false;
-  bool is_endless = false; // a loop goes on and on: the launch is left out
+  bool is_endless = false; // a loop does not terminate: the launch is left out
 };
 
-// What the text of the rewritten kernel shows when a site has been rewritten.
+// The evidence in the rewritten text that a site was rewritten.
 enum class Evidence : uint8_t { non_coherent, vectors, wide_division, division };
 
-// A place that a family of rewrites is about.
+// A place that a family of rewrites can change.
 struct PatternSite {
   std::string family, idiom;
   Evidence evidence = Evidence::non_coherent;
   bool has_evidence = false;
-  // Without `necessary` no rewrite of the site is right; with `sufficient` there is nothing against it. Both are found
-  // by brute force in what the oracle saw of the launch.
+  // Without `necessary` no rewrite of the site is right; with `sufficient` a rewrite is right. Both are computed by
+  // brute force from the oracle's record of the launch.
   std::function<bool(const Trace&)> necessary, sufficient;
 };
 
@@ -131,7 +131,7 @@ struct Kernel {
   std::string target = "sm_80";
   std::vector<Parameter> parameters;
   std::vector<Node> body;
-  std::array<uint32_t, 5> registers{}; // how many of each kind p h r d f
+  std::array<uint32_t, 5> registers{}; // number of registers of each kind p h r d f
   uint32_t node_count = 0;
   uint32_t shared_bytes = 0;
   std::vector<PatternSite> sites;
@@ -139,7 +139,7 @@ struct Kernel {
   std::vector<Launch> launches;
 
   std::vector<uint8_t> arena() const; // its bytes before a launch
-  // Values of the parameters when the arena lies at this address.
+  // Values of the parameters for an arena at this address.
   std::vector<uint64_t> values(const Launch& launch, uint64_t arena_address) const;
 };
 

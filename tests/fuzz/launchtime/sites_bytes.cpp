@@ -35,7 +35,7 @@ void finish(Builder& b, const char* idiom, const Words& words, bool joined) {
     add_plain_site(b, "composite", idiom, [](const Trace&) { return true; });
   else
     add_joining_site(b, "composite", idiom, {words.first, words.second});
-  b.kernel.sites.back().has_evidence = false; // bytes may be combined as they are
+  b.kernel.sites.back().has_evidence = false; // the bytes may be combined unchanged
 }
 
 void differences(Builder& b) {
@@ -64,7 +64,7 @@ void products(Builder& b) {
   finish(b, "dot product of bytes", words, joined);
 }
 
-// min, average, sum, saturating sum, byte by byte.
+// min, average, sum, saturating sum, for all four bytes.
 void bytes_alike(Builder& b) {
   const bool joined = b.random.one_in(2);
   const Words words = two_quads(b, "u8", joined);
@@ -129,7 +129,7 @@ constexpr SiteKind bytes[] = {{"composite", "SAD", differences},
                               {"composite", "clamp and pack", clamp_and_pack},
                               {"composite", "sum of bytes", byte_sum}};
 
-// Two or four halves side by side, the same done to each.
+// Two or four neighbouring halves with the same operations.
 void half_pairs(Builder& b) {
   const uint32_t x = b.pointer(2), y = b.pointer(2), out = b.pointer(2);
   const unsigned count = b.random.one_in(2) ? 2 : 4;
@@ -151,7 +151,7 @@ void half_pairs(Builder& b) {
   b.kernel.sites.back().has_evidence = false;
 }
 
-// Halves that are computed with as floats.
+// Halves whose arithmetic is in f32.
 void half_through_float(Builder& b) {
   const uint32_t x = b.pointer(2), y = b.pointer(2), out = b.pointer(2);
   const Register t = b.global_thread();
@@ -171,7 +171,7 @@ void half_through_float(Builder& b) {
   b.kernel.sites.back().has_evidence = false;
 }
 
-// Chains of fused multiply-adds, alike in two or four lanes; f32x2 where the target has it.
+// Chains of fused multiply-adds, equal in two or four lanes; f32x2 if the target has it.
 void float_pairs(Builder& b) {
   b.kernel.target = "sm_100";
   const uint32_t x = b.pointer(4), y = b.pointer(4), out = b.pointer(4);

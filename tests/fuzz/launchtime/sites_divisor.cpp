@@ -1,4 +1,4 @@
-// Divisions by what a launch does not change.
+// Divisions by launch-uniform numbers.
 #include "tests/fuzz/kernels/kernel_operations.h"
 #include "tests/fuzz/launchtime/sites.h"
 
@@ -15,8 +15,8 @@ const std::vector<uint64_t> plain_divisors = {1, 2, 3, 5, 7, 10, 16, 100, 641, 1
 const std::vector<uint64_t> edge_divisors = {0,         two31 - 1, two31, two31 + 1, two32 - 1,
                                              two32 - 2, 65535,     65537, 6700417};
 
-// No divisor is 0, and no number that is divided, or by which is divided, is negative: the least of what forms of
-// division need that are cheaper than dividing any two numbers.
+// No divisor is 0, and no dividend or divisor is negative: the minimal condition for forms of division that are cheaper
+// than the general one.
 std::function<bool(const Trace&)> divides_plainly(Builder& b) {
   std::vector<uint32_t> divisions;
   const std::function<void(const std::vector<Node>&)> collect = [&](const std::vector<Node>& nodes) {
@@ -48,7 +48,7 @@ uint32_t divisor_parameter(Builder& b) {
   return divisor;
 }
 
-// Writes `body` behind a test of the divisor, or without one.
+// Writes `body` after a test of the divisor, or without one.
 void maybe_guarded(Builder& b, uint32_t divisor, const std::function<void()>& body) {
   if (b.random.one_in(3))
     b.branch(b.op("setp.eq.s32", {b.parameter(divisor), uint64_t(0)}), true, body);
@@ -89,7 +89,7 @@ void row_and_column(Builder& b) {
   add_plain_site(b, "divisor", "row and column", divides_plainly(b));
 }
 
-// Data by a parameter: every bit pattern is a dividend. Two of them, or (i + 1) % n.
+// Divides data by a parameter: every bit pattern is a dividend. Two divisions, or (i + 1) % n.
 void data_by_parameter(Builder& b) {
   const std::string suffix = b.random.one_in(2) ? ".s32" : ".u32";
   const Register t = b.global_thread();
@@ -119,7 +119,7 @@ void wide_data_by_parameter(Builder& b) {
   add_plain_site(b, "divisor", "64-bit data", divides_plainly(b));
 }
 
-// f32 by a constant, for numbers, subnormal ones, infinities and NaNs.
+// f32 by a constant, for normal and subnormal numbers, infinities and NaNs.
 void float_by_constant(Builder& b) {
   const float constants[] = {3.0f, 7.0f, 255.0f, 10.0f, 0.1f, 1.5f, 6.0f, 4.0f, -3.0f, 1e-40f, 3e38f};
   const uint32_t a = b.pointer(4), special = b.number('r');

@@ -1,4 +1,4 @@
-// Index arithmetic in 64 bits, and signed division: right in half the width, or unsigned, in most launches.
+// 64-bit index arithmetic, and signed division: correct in 32 bits, or unsigned, in most launches.
 #include "tests/fuzz/launchtime/sites.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t two31 = uint64_t(1) << 31, two32 = uint64_t(1) << 32, two63 = uint64_t(1) << 63;
 
-// Do all numbers of 64 bits at nodes from `first` on stay in 32 bits, and is none negative?
+// Whether all 64-bit numbers at nodes in [first, end) fit 32 bits and are not negative.
 std::function<bool(const Trace&)> fits(uint32_t first, uint32_t end) {
   return [=](const Trace& trace) {
     return std::all_of(trace.nodes.begin() + first, trace.nodes.begin() + end, [](const NodeTrace& node) {
@@ -18,7 +18,7 @@ std::function<bool(const Trace&)> fits(uint32_t first, uint32_t end) {
   };
 }
 
-// The same for sites whose division in 64 bits must not go where a number is larger.
+// The same for sites whose 64-bit division must be kept if a number is larger.
 void add_division_site(Builder& b, const char* idiom, uint32_t first, uint32_t end, std::vector<uint32_t> divisions) {
   PatternSite& site = b.kernel.sites.emplace_back();
   site.family = "narrow";
@@ -39,7 +39,7 @@ Register wide(Builder& b, Register narrow, bool is_signed) {
   return b.op(is_signed ? "cvt.s64.s32" : "cvt.u64.u32", {narrow});
 }
 
-// Both halves of what a division gives, so that no bit is lost.
+// Both halves of a division's result, so that no bit is lost.
 void wide_division(Builder& b) {
   const bool is_signed = b.random.one_in(2);
   const std::string suffix = is_signed ? ".s64" : ".u64";
@@ -92,7 +92,7 @@ void two_dimensions(Builder& b) {
   const Register inside = b.op(is_signed ? "setp.lt.s64" : "setp.lt.u64", {i, b.parameter(bound)});
   const uint32_t end = b.kernel.node_count;
   const Register flag = b.op("selp.b32", {uint64_t(1), uint64_t(2), inside});
-  // A small table, read at the low bits; all bits leave as a number.
+  // A small table, indexed by the low bits; all bits are stored as a number.
   const uint32_t table = b.pointer(4);
   const Register low = b.op("cvt.u32.u64", {b.op("and.b64", {i, uint64_t(31)})});
   const Register v = b.load(table, b.address(table, low, 4), 0, "u32");
@@ -157,7 +157,7 @@ void checked_matrix(Builder& b) {
   add_division_site(b, "n*m test and division", first, end, {division});
 }
 
-// Signed division and remainder of an index, by a number that the text has.
+// Signed division and remainder of an index by a literal.
 void signed_division(Builder& b) {
   const uint32_t offset = b.number('r');
   fill_number(b, offset, {0, 1, 1000}, {two31 - 1, two31 - 40, two31, uint64_t(-1), uint64_t(-33)});
@@ -184,7 +184,7 @@ void inside_test(Builder& b) {
   add_plain_site(b, "small", "inside test", [](const Trace&) { return true; });
 }
 
-// Counts bits of lanes below.
+// Counts bits of lower lanes.
 void lanes_below(Builder& b) {
   const Register t = b.global_thread();
   const uint32_t a = b.pointer(4);

@@ -1,4 +1,4 @@
-// Loads and stores through pointers that may or may not lead to the same bytes, and to neighbouring elements.
+// Loads and stores through pointers that may or may not alias, and of neighbouring elements.
 #include "tests/fuzz/launchtime/sites.h"
 
 namespace ptxrewrite::fuzz::launchtime {
@@ -43,7 +43,7 @@ void stream(Builder& b) {
   add_alias_site(b, "stream");
 }
 
-// A loop of `trips` trips; `body` gets the number of the trip.
+// A loop of `trips` trips; `body` gets the trip's number.
 void count_trips(Builder& b, const std::function<void(Register)>& body) {
   const uint32_t trips = b.number('r');
   fill_number(b, trips, {1, 2, 3, 5}, {0, 0xffffffff, 0x80000000});
@@ -65,7 +65,7 @@ Register element_of_trip(Builder& b, Register t, Register k) {
   return b.op("mad.lo.s32", {k, all, t});
 }
 
-// y[i] = x[i] * s[0] in a loop: s does not change unless y is it.
+// y[i] = x[i] * s[0] in a loop: s is invariant unless it aliases y.
 void invariant_load(Builder& b) {
   const uint32_t s = b.pointer(4), x = b.pointer(4), y = b.pointer(4);
   const Register t = b.global_thread();
@@ -93,7 +93,7 @@ void accumulate(Builder& b) {
   add_alias_site(b, "accumulate");
 }
 
-// A store whose value only a load through another pointer could see before it is overwritten.
+// A store that is overwritten, whose value is only visible to a load through another pointer.
 void overwritten_store(Builder& b) {
   const uint32_t a = b.pointer(4), o = b.pointer(4);
   const uint32_t stride = some_stride(b.random, 4);
@@ -105,7 +105,7 @@ void overwritten_store(Builder& b) {
   add_alias_site(b, "overwritten store");
 }
 
-// Each thread adds to a number of its own, or stores through one of two pointers, between loads through another.
+// Each thread adds to its own number, or stores through one of two pointers, between loads through another.
 void other_writes(Builder& b) {
   const bool adds = b.random.one_in(2);
   const uint32_t a = b.pointer(4), o = b.pointer(4), o2 = b.pointer(4);
@@ -121,7 +121,7 @@ void other_writes(Builder& b) {
   const Register w = b.load(a, from, b.random.one_in(2) ? 4 : 0, "u32");
   b.store(o2, to2, 4, "u32", b.op("add.s32", {v, w}));
   add_alias_site(b, "other writes");
-  if (!adds) b.kernel.sites.back().sufficient = [](const Trace&) { return false; }; // no one knows where that goes
+  if (!adds) b.kernel.sites.back().sufficient = [](const Trace&) { return false; }; // its target is unknown
 }
 
 // Neighbours of other threads, plane after plane.
@@ -238,7 +238,7 @@ void neighbouring_stores(Builder& b) {
   add_joining_site(b, "memory", "neighbouring stores", {group});
 }
 
-// A structure of four floats that is read, changed and written in place or elsewhere.
+// A structure of four floats that is read, changed and written in place or to another buffer.
 void structure(Builder& b) {
   const uint32_t a = b.pointer(4), o = b.random.one_in(2) ? a : b.pointer(4);
   const Register t = b.global_thread();

@@ -1,4 +1,4 @@
-// Trees of shuffles over whole warps, parts of them and lanes that are not there; barriers of one warp.
+// Trees of shuffles over whole warps, parts of them and absent lanes; barriers of one warp.
 #include "tests/fuzz/launchtime/sites.h"
 
 namespace ptxrewrite::fuzz::launchtime {
@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint64_t all_lanes = 0xffffffff;
 
-// How many lanes a tree spans, and the operands of its shuffles.
+// The number of lanes of a tree, and the operands of its shuffles.
 struct Extent {
   unsigned lanes = 32;
   uint64_t bound = 31; // and segments
@@ -52,7 +52,7 @@ Extent some_extent(Builder& b) {
     extent.lanes = 16;
     extent.bound = 0x101f;
     break;
-  case 1: { // the lanes that are there, as a number of the program
+  case 1: { // the existing lanes, as a value of the program
     const Register there = b.op("setp.ge.u32", {b.thread(), uint64_t(0)});
     extent.members = b.vote("ballot", there, all_lanes);
     break;
@@ -73,7 +73,7 @@ void reduction(Builder& b) {
   const Register v = b.load(a, b.address(a, b.global_thread(), 4), 0, "u32");
   const Register result = b.fresh('r');
   b.assign(result, "mov.u32", {uint64_t(1)});
-  if (b.random.one_in(4)) { // half a warp that no one else is with
+  if (b.random.one_in(4)) { // half a warp alone
     b.branch(b.op("setp.lt.u32", {t, uint64_t(16)}), false, [&] {
       b.assign(result, "mov.u32", {tree(b, name, v, {16, 31, uint64_t(0xffff)}, false)});
     });
@@ -81,7 +81,7 @@ void reduction(Builder& b) {
     const Extent extent = some_extent(b);
     b.assign(result, "mov.u32", {tree(b, name, v, extent, down)});
   }
-  if (down) { // lanes other than the first hold parts of it
+  if (down) { // lanes other than the first hold partial results
     const Register first = b.op("setp.eq.s32", {b.op("and.b32", {t, uint64_t(15)}), uint64_t(0)});
     b.assign(result, "selp.b32", {result, uint64_t(77), first});
   }
@@ -89,7 +89,7 @@ void reduction(Builder& b) {
   add_plain_site(b, "warp", "reduction", [](const Trace& trace) { return !trace.is_undefined; });
 }
 
-// How many lanes, whether one, whether all: by numbers 0 and 1.
+// The number of lanes, whether any, whether all: as numbers 0 and 1.
 void counting(Builder& b) {
   const uint32_t a = b.pointer(4);
   const Register v = b.load(a, b.address(a, b.global_thread(), 4), 0, "u32");
@@ -103,7 +103,7 @@ void counting(Builder& b) {
                  [](const Trace& trace) { return !trace.is_undefined; });
 }
 
-// Threads of a block exchange values; in blocks of one warp less is enough.
+// Threads of a block exchange values; in blocks of one warp a weaker barrier suffices.
 void exchange(Builder& b) {
   b.kernel.shared_bytes = 4 * 256;
   const Register t = b.thread();

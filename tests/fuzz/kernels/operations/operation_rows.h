@@ -1,4 +1,4 @@
-// What the pieces of the table of operations have in common: making rows, cutting and extending numbers.
+// Common code of the pieces of the operation table: making rows, truncating and extending numbers.
 #pragma once
 
 #include "tests/fuzz/kernels/kernel_operations.h"
@@ -33,7 +33,7 @@ struct IntegerType {
   Int128 least() const { return is_signed ? -(Int128(1) << (bits - 1)) : 0; }
   Int128 greatest() const { return (Int128(1) << (is_signed ? bits - 1 : bits)) - 1; }
 };
-// Operation::wraps of a row of 16 or 32 bits. `exact` computes on numbers that the sources are read as.
+// Operation::wraps of a row of 16 or 32 bits. `exact` computes with the sources as numbers.
 template <class Exact> std::function<bool(const uint64_t*)> wraps_when(const IntegerType& type, Exact exact) {
   if (type.bits > 32) return nullptr;
   return [type, exact](const uint64_t* in) {
@@ -58,7 +58,7 @@ public:
     rows_.push_back({std::move(text), std::move(results), std::move(sources), group_, std::move(evaluate), false});
     return rows_.back();
   }
-  // One result, cut to its kind by who carries it out.
+  // One result, truncated to its kind by the caller.
   template <class Function>
   Operation& add_value(std::string text, char result, std::string sources, Function function) {
     return add(std::move(text), std::string(1, result), std::move(sources),

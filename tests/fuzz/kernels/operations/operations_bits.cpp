@@ -85,7 +85,7 @@ uint64_t insert(uint64_t field, uint64_t base, uint64_t position, uint64_t lengt
   return base;
 }
 
-// Position of the highest bit that differs from the sign (signed) or is set; all ones when there is none.
+// Position of the highest bit that differs from the sign (signed) or is set; all ones if there is none.
 uint64_t find_bit(uint64_t value, unsigned bits, bool is_signed) {
   if (is_signed && sign_extend(value, bits) < 0) value = cut(~value, bits);
   return value == 0 ? 0xffffffff : 63 - static_cast<uint64_t>(std::countl_zero(value));
@@ -117,7 +117,7 @@ void add_bit_counts(Rows& rows, unsigned bits) {
 void add_bit_fields(Rows& rows) {
   for (const unsigned bits : {32u, 64u}) {
     const char letter = letter_of(bits);
-    // Above 255 the manual and what ptxas makes of the 64-bit instructions disagree.
+    // Above 255 the manual and ptxas' code for the 64-bit instructions disagree.
     const char amount = bits == 64 ? 'k' : 'c';
     rows.group("bit fields");
     for (const bool is_signed : {false, true})
@@ -150,7 +150,7 @@ uint64_t byte_of(const uint64_t* in, uint64_t index) {
   return (in[1] << 32 | in[0]) >> (8 * index) & 0xff;
 }
 
-// Which byte of {b,a} each byte of the result is, in the modes that take a number 0..3.
+// The index of the byte of {b,a} for each byte of the result, in the modes with a number 0..3.
 uint64_t chosen_byte(std::string_view mode, uint64_t k, uint64_t i) {
   if (mode == "f4e") return k + i;
   if (mode == "b4e") return (k - i) & 7;

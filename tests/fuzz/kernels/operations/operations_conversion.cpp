@@ -11,7 +11,7 @@ namespace {
 constexpr IntegerType integer_types[] = {{"s8", 8, true},   {"u8", 8, false},   {"s16", 16, true}, {"u16", 16, false},
                                          {"s32", 32, true}, {"u32", 32, false}, {"s64", 64, true}, {"u64", 64, false}};
 
-// 8-bit numbers live in wider registers, sometimes 16 and sometimes 32 bits wide.
+// 8-bit numbers are in wider registers, of 16 or 32 bits.
 char register_letter(const IntegerType& type, bool in_32_bits) {
   return type.bits == 8 && in_32_bits ? 'r' : type.letter();
 }
@@ -25,7 +25,7 @@ void add_between_integers(Rows& rows) {
       const char result = register_letter(to, turn % 2 == 0);
       const char source = register_letter(from, turn % 3 == 0);
       ++turn;
-      // The value is cut to the type, then extended to the register.
+      // The value is truncated to the type, then extended to the register.
       rows.add_value("cvt" + types, result, {static_cast<char>(source - 'a' + 'A')}, [to, from](auto in) {
         return number(static_cast<uint64_t>(number(in[0], from.bits, from.is_signed)), to.bits, to.is_signed);
       });
@@ -65,7 +65,7 @@ void add_to_integers(Rows& rows) {
     }
 }
 
-// A signed or unsigned number of up to 64 bits is exact in a long double, so that one rounding remains.
+// A signed or unsigned number of up to 64 bits is exact in a long double, which leaves one rounding.
 uint64_t from_integer(char letter, Int128 value, Rounding rounding) {
   if (letter == 'e') return round_to_half(static_cast<ExactNumber>(value), rounding, false);
   const RoundingScope scope(rounding);

@@ -8,7 +8,7 @@ namespace ptxrewrite::fuzz {
 
 namespace {
 
-// How one instruction of a family is to be carried out.
+// The execution mode of one instruction of a family.
 struct Mode {
   Rounding rounding = Rounding::nearest;
   bool named = true; // the rounding is written
@@ -19,7 +19,7 @@ struct Mode {
     return (named ? std::string(".") + rounding_name(rounding) : "") + (flushes ? ".ftz" : "") +
            (saturates ? ".sat" : "");
   }
-  // `scaled`: the same result on the scale of flush_by.
+  // `scaled`: the same result multiplied by flush_scale.
   uint64_t finish(float value, float scaled) const {
     if (flushes) value = flush_by(value, scaled);
     return bits_of(saturates ? saturate(value) : value);
@@ -148,7 +148,7 @@ void add_double_arithmetic(Rows& rows) {
   }
 }
 
-// What needs no rounding. The sign of a NaN is no number's: where it would count, the source must be one.
+// Operations without rounding. The sign of a NaN is undefined: where it matters, the source must be a number.
 void add_exact(Rows& rows) {
   rows.group("float minimum and sign");
   for (const bool flushes : {false, true}) {
@@ -244,7 +244,7 @@ void add_selections_and_moves(Rows& rows) {
     const std::string two(2, letter);
     rows.add_value("selp" + suffix, letter, two + "!", [](auto in) { return in[2] != 0 ? in[0] : in[1]; });
     rows.add_value("mov" + suffix, letter, two.substr(1), [](auto in) { return in[0]; });
-    // -0 is no negative number here, and a NaN selects b.
+    // -0 is not negative here, and a NaN selects b.
     rows.add_value("slct" + suffix + ".f32", letter, two + "f",
                    [](auto in) { return to_float(in[2]) >= 0 ? in[0] : in[1]; });
   }

@@ -11,7 +11,7 @@ namespace {
 // A function of halves, on their bits.
 using HalfFunction = std::function<uint64_t(uint64_t, uint64_t, uint64_t)>;
 
-// A result, and what it was before rounding.
+// A result, and its exact value before rounding.
 struct Rounded {
   uint64_t bits;
   ExactNumber exact;
@@ -34,7 +34,7 @@ struct HalfMode {
   }
 };
 
-// The zero that comes out of a + b is negative only when both are.
+// The zero result of a + b is negative only if both operands are.
 Rounded add_halves(double a, double b) {
   return round(ExactNumber(a) + ExactNumber(b), std::signbit(a) && std::signbit(b));
 }

@@ -85,7 +85,7 @@ void add_comparison(Rows& rows, const IntegerType& type, const Comparison& compa
   };
   rows.group("integer comparison");
   rows.add_value("setp." + name + suffix, 'p', repeat(letter, 2), [=](auto in) { return uint64_t(test(in)); });
-  // The combining operations in turn: all with all would drown everything else.
+  // The combining operations in turn: all combinations would dominate the table.
   static constexpr const char* booleans[] = {".and", ".or", ".xor"};
   const size_t boolean = turn % 3;
   rows.add_value("setp." + name + booleans[boolean] + suffix, 'p', repeat(letter, 2) + "!",
@@ -166,7 +166,7 @@ void add_24_bit_and_saturating(Rows& rows) {
   });
 }
 
-// Chains keep to add with add and sub with sub, where manual and ptxas agree on the carry.
+// Chains combine add with add and sub with sub, where manual and ptxas agree on the carry.
 void add_carry_chains(Rows& rows) {
   rows.group("carry chain");
   const auto sum = [](auto in, auto out) { // {out1,out0} = {in1,in0} + {in3,in2}
