@@ -1,10 +1,10 @@
-// Register allocation over PTX files: what every kernel gets, verified, beside what ptxas gives it.
+// Register allocation over PTX files: every kernel's registers, verified, beside those of ptxas.
 //
 //   allocation_figures [--architecture sm_80] [--limit N] [--rows] FILE.ptx ...
 //   allocation_figures --check [--limit N] FILE.ptx ...          no ptxas; exit code 1 if an allocation is wrong
 //
-// Columns: registers and predicates used, most that are live at one place, moves and vector temporaries left over,
-// ptxas's registers, their ratio; what is estimated without ptxas (ir/machine/registers/registers.h), and its ratio.
+// Columns: registers and predicates used, maximum live at one point, remaining moves and vector temporaries, ptxas's
+// registers, their ratio; the estimate without ptxas (ir/machine/registers/registers.h), and its ratio.
 #include "cli/options.h"
 #include "grammar/reader.h"
 #include "ir/machine/figures/figures.h"
@@ -38,7 +38,7 @@ struct Row {
   uint32_t estimate = 0;
   double ratio() const { return static_cast<double>(ours()) / ptxas; }
   double estimate_ratio() const { return static_cast<double>(estimate) / ptxas; }
-  // ptxas keeps the stack pointer in a register of its own, whatever the kernel does.
+  // ptxas reserves a register for the stack pointer in every kernel.
   uint32_t ours() const { return allocation.registers + 1; }
 };
 
@@ -109,7 +109,7 @@ void print_row(const Row& row) {
               row.ptxas, row.ptxas ? row.ratio() : 0.0, row.estimate, row.ptxas ? row.estimate_ratio() : 0.0);
 }
 
-// ptxas takes registers freely for overlapping loads as long as an SM stays full; where it cannot, it must save.
+// ptxas uses more registers for overlapping loads as long as an SM stays full; where it cannot, it must save.
 void print_large(const Totals& totals) {
   constexpr uint32_t free_registers = 40;
   double sum = 0;

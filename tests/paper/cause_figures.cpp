@@ -1,11 +1,11 @@
-// Why our averages differ from a paper's: what is suspected is taken away, one thing at a time, and the means are
-// printed as they become.
+// Why our averages differ from a paper's: removes suspected causes, one at a time, and prints the resulting
+// means.
 //
 //   cause_figures --paper dac|r2d2|composite [--size SIZE] [--exact] [--json] LAUNCH_FILE ...
-//   cause_figures --paper dac --check LAUNCH_FILE ...    nothing that is made free makes the technique slower
+//   cause_figures --paper dac --check LAUNCH_FILE ...    no removed cost makes the technique slower
 //
 // Each row changes the machine, the launches or the model for the original and the technique alike (ScoreExperiment);
-// none is a setting of `score`. Files are told apart by what bounds them as the model is.
+// none is a setting of `score`. Files are classified by their bound in the unchanged model.
 #include "emulator/timing/slice.h"
 #include "evaluate/score/benchmark_slice.h"
 #include "evaluate/score/score_paper.h"
@@ -30,14 +30,14 @@ using namespace ptxrewrite;
 using namespace ptxrewrite::tests;
 using json = nlohmann::ordered_json;
 
-// What is changed.
+// A change.
 struct Cause {
   std::string about;
-  bool spares = false; // it only takes cost away from the technique
+  bool spares = false; // it only removes costs from the technique
   evaluate::ScoreExperiment experiment = {};
-  uint32_t slice = 0;   // of the machine; 0: as the paper's table has it
-  double bandwidth = 1; // of L2 and DRAM, times as much
-  bool waits = true;    // false: every result is there in the next clock, and memory takes no time
+  uint32_t slice = 0;   // of the machine; 0: as in the paper's table
+  double bandwidth = 1; // factor on the bandwidth of L2 and DRAM
+  bool waits = true;    // false: every result is available in the next clock, and memory takes no time
 };
 
 void take_no_time_for_affine_warp(timing::Technique& technique, const timing::ModelInput&) {
@@ -58,12 +58,12 @@ void look_up_early_requests_elsewhere(timing::Technique& technique, const timing
   technique.demands[timing::index(timing::Cause::memory_port)] = 0;
 }
 
-// Little's law for all lines that miss L1, of loads one by one as well: a miss register is held until the line is
-// there.
+// Little's law for all lines that miss L1, also for individual loads: a miss register is held until the line
+// arrives.
 void hold_miss_registers(timing::Technique& technique, const timing::ModelInput& input) {
   if (!input.machine.memory.outstanding_misses.known) return;
   const std::vector<timing::LoadTime> loads = timing::load_times(input);
-  double held = 0; // clocks by register, of all loads
+  double held = 0; // register clocks of all loads
   timing::for_each_site(input, [&](uint32_t number, const emulator::InstructionCounters& counts) {
     const auto performed = static_cast<double>(counts.executions - counts.guarded_off);
     held += performed * loads[number].miss_lines * loads[number].latency;
@@ -157,7 +157,7 @@ std::vector<Cause> causes_of(std::string_view paper) {
   return paper == "dac" ? causes_of_dac() : paper == "r2d2" ? causes_of_r2d2() : causes_of_composite();
 }
 
-// What is left are issue, units, ports, and what the technique adds.
+// Only issue, units, ports, and the costs added by the technique remain.
 ir::Machine without_waits(const ir::Machine& machine) {
   ir::Machine changed = evaluate::with_perfect_memory(machine).machine;
   ir::LatencyFacts& latency = changed.latency;
@@ -218,7 +218,7 @@ std::vector<evaluate::PaperTimeFigure> figures_of(const evaluate::Paper& paper) 
   return figures;
 }
 
-// Of those files that are `counted`. `bounds`: gains of the same files as the model is.
+// The mean over the files that are `counted`. `bounds`: gains of the same files in the unchanged model.
 std::optional<double> mean(const evaluate::PaperTimeFigure& figure, const std::vector<Gains>& files,
                            const std::vector<Gains>& bounds, const std::vector<bool>& counted) {
   double sum = 0, count = 0;
@@ -261,7 +261,7 @@ json add_row(const std::string& about, const std::vector<evaluate::PaperTimeFigu
   return row;
 }
 
-// Is a technique that something is taken away from slower in any file?
+// Reports files in which a technique is slower although a cost was removed.
 void check_row(const Cause& cause, const std::vector<Gains>& as_is, const std::vector<Gains>& changed,
                SampleTool& tool) {
   if (!cause.spares) return;

@@ -12,7 +12,7 @@ std::vector<std::string> broken_rules(const HardwareMeasurement& row, const eval
   };
   const IdealCounts& ideal = row.ideal;
   const uint64_t threads = row.hardware_ptx.rest.threads;
-  // §2.2: no ideal machine executes more than the baseline. What is not linear for LN, R2D2 has to leave in the body.
+  // §2.2: no ideal machine executes more than the baseline. Instructions that LN does not reduce stay in R2D2's body.
   check(ideal.within_warps <= ideal.baseline, "WP executes more than the baseline");
   check(ideal.within_blocks <= ideal.baseline, "TB executes more than the baseline");
   check(ideal.linear <= ideal.baseline, "LN executes more than the baseline");
@@ -21,7 +21,7 @@ std::vector<std::string> broken_rules(const HardwareMeasurement& row, const eval
   check(!row.rewritten || row.ideal_ptx.not_linear <= threads,
         fmt::format("{} thread instructions of the original are not linear, R2D2's body has only {}",
                     row.ideal_ptx.not_linear, threads));
-  // §3: the body is what is left of the kernel when linear instructions are taken out.
+  // §3: the body is the rest of the kernel without linear instructions.
   check(row.hardware_ptx.rest.warps <= row.baseline_ptx_warps,
         fmt::format("the body has {} warp instructions, the whole original {}", row.hardware_ptx.rest.warps,
                     row.baseline_ptx_warps));
@@ -29,7 +29,7 @@ std::vector<std::string> broken_rules(const HardwareMeasurement& row, const eval
     check(row.hardware.total().warps == row.baseline_warps, "nothing was rewritten, but counts differ");
     return broken;
   }
-  // Fig. 6: what the paper has no instructions for is part of the body.
+  // Fig. 6: instructions that the paper does not have are part of the body.
   check(row.copies_ptx <= row.hardware_ptx.rest.warps, "more copies than the body has instructions");
   if (row.sample == "backprop") { // Table 3: 38.3 to 39.7 %, within a third; parameters are operands
     const double left = static_cast<double>(row.hardware_ptx.total().warps - row.copies_ptx) /
@@ -37,12 +37,12 @@ std::vector<std::string> broken_rules(const HardwareMeasurement& row, const eval
     check(row.copies_ptx > 0, "backprop has no parameter, immediate or special register as an operand");
     check(1 - left > 0.26 && 1 - left < 0.53, fmt::format("backprop saves {:.1f} % of PTX", 100 * (1 - left)));
   }
-  // §5.8.2: more SMs compute thread parts and coefficients more often, and change nothing else.
+  // §5.8.2: more SMs compute thread parts and coefficients more often, with no other change.
   ir::Machine twice = machine;
   twice.sms *= 2;
   Result<HardwareMeasurement> other = measure_hardware(input, row.sample, twice, false);
   if (!other) return {other.error().message};
-  if (other->launches_rewritten != row.launches_rewritten) return broken; // other originals ran
+  if (other->launches_rewritten != row.launches_rewritten) return broken; // different originals ran
   check(other->hardware.rest.warps == row.hardware.rest.warps, "the body depends on the number of SMs");
   check(other->hardware.block.warps == row.hardware.block.warps, "block parts depend on the number of SMs");
   check(other->hardware.thread.warps >= row.hardware.thread.warps &&

@@ -1,4 +1,4 @@
-// What has to hold in a measurement whatever its figures are.
+// Invariants of measurements, independent of their figures.
 #pragma once
 
 #include "tests/paper/measure.h"
@@ -8,7 +8,7 @@
 
 namespace ptxrewrite::tests {
 
-// What is broken, in words; empty when all holds. Runs the hardware form again where a rule is about another machine.
+// Descriptions of violated invariants; empty if all hold. Runs the hardware form again for rules about another machine.
 std::vector<std::string> broken_rules(const HardwareMeasurement& row, const evaluate::LaunchInput& input,
                                       const ir::Machine& machine);
 

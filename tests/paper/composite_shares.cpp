@@ -1,7 +1,7 @@
 // The table of composite instructions over samples, beside the paper's figures (composite-hpca13 §6, Fig. 9).
 //
 //   composite_shares [--size SIZE] [--json] LAUNCH_FILE ...
-//   composite_shares --check LAUNCH_FILE ...     what has to hold whatever the figures are; exit code 1 if it does not
+//   composite_shares --check LAUNCH_FILE ...     checks the invariants; exit code 1 if one is violated
 //
 // Counts are of machine instructions of FX5800, the paper's machine, for the original and the hardware form alike.
 #include "emulator/machines/composite/composite_registers.h"
@@ -54,8 +54,8 @@ std::string_view acronym_of(std::string_view sample) {
   return found == benchmarks.end() ? std::string_view() : found->acronym;
 }
 
-// Energy per access (composite-hpca13 Table 4), in nJ: the main register file gives 128 bits at a time, four lanes; the
-// composite one 32 bits.
+// Energy per access (composite-hpca13 Table 4), in nJ: the main register file delivers 128 bits at a time, four lanes;
+// the composite one 32 bits.
 constexpr double main_access = 2.8e-2 / 4, slot_read = 7.1e-4, slot_write = 7.4e-4;
 constexpr double lanes = 32;
 
@@ -79,7 +79,7 @@ struct Row {
   }
 };
 
-// Registers of 32 bits that an instruction reads and writes: predicates are none.
+// 32-bit registers that an instruction reads and writes, without predicates.
 uint64_t register_accesses(const ir::Function& function, ir::InstructionId id) {
   uint64_t sum = 0;
   for (const ir::Operand& operand : function.operands_of(id)) {
@@ -124,9 +124,9 @@ Result<Row> measure(const evaluate::LaunchInput& input, const std::string& name,
   return row;
 }
 
-// Each composite instruction stands for two, so what is saved is what was fused; but for some that the choice could not
-// know: a neighbour that the assembler would have folded into the one that is gone, and a parameter that needs a
-// register beside a literal, since a composite has one place for a constant (composite-hpca13 3.3).
+// Each composite instruction replaces two, so the saving equals the number of fusions; except for cases that the choice
+// cannot know: a neighbour that the assembler would have folded into the removed instruction, and a parameter that
+// needs a register beside a literal, since a composite has one place for a constant (composite-hpca13 3.3).
 std::vector<std::string> broken_rules(const Row& row) {
   std::vector<std::string> broken;
   if (row.hardware > row.baseline) broken.push_back("the hardware form executes more instructions");

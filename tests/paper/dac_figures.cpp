@@ -1,11 +1,11 @@
 // The table of DAC's hardware form over samples, beside the paper's figures (dac-isca17 §5.3 to §5.5, Figs. 17 to 19).
 //
 //   dac_figures [--size SIZE] [--json] LAUNCH_FILE ...
-//   dac_figures --check LAUNCH_FILE ...     what has to hold whatever the figures are; exit code 1 if it does not
+//   dac_figures --check LAUNCH_FILE ...     checks the invariants; exit code 1 if one is violated
 //
 // Counts are of machine instructions of a GTX 480, the paper's machine, for the original and both streams alike, and of
 // PTX instructions, because the lowering for Fermi folds as later machines do. Batches of the affine warp are the
-// blocks that its SMs hold.
+// blocks resident on an SM.
 #include "emulator/machines/dac/affine_counters.h"
 #include "emulator/machines/dac/compact_affine.h"
 #include "emulator/machines/dac/stride_prefetcher.h"
@@ -69,11 +69,11 @@ double ratio(uint64_t part, uint64_t whole) {
   return whole ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-// Warp instructions of one kind: machine's or PTX.
+// Warp instructions of one kind: machine or PTX instructions.
 struct Streams {
   uint64_t baseline = 0; // of the original
   uint64_t affine = 0;   // of the affine stream
-  uint64_t body = 0;     // of the other, or of the original where that ran
+  uint64_t body = 0;     // of the other stream, or of the original if that ran
 
   double executed() const { return ratio(affine + body, baseline); }   // Fig. 17
   double affine_share() const { return ratio(affine, affine + body); } // likewise
@@ -88,7 +88,7 @@ struct Row {
   size_t launches = 0, decoupled = 0;
   uint64_t original_loads = 0; // of those launches: no affine warp
   emulator::AffineCounters counts;
-  uint64_t affine_units = 0;           // of the baseline: by CAE's
+  uint64_t affine_units = 0;           // of the baseline: executed by CAE's units
   emulator::PrefetchCounts prefetcher; // MTA's
   std::vector<std::string> reasons;
 
@@ -98,7 +98,7 @@ struct Row {
   }
 };
 
-// CAE and MTA, which look at a run of the original.
+// CAE and MTA, which observe a run of the original.
 class Comparators final : public emulator::Observer {
 public:
   explicit Comparators(uint32_t multiprocessors) : prefetcher_(multiprocessors) {}
@@ -141,7 +141,7 @@ void add_run(const cuda::SessionRun& one, Weights& weights, Row& row) {
   const auto* counts = one.machines.find<emulator::AffineCounters>();
   const bool is_decoupled = counts && counts->fallbacks == 0;
   for (const emulator::FunctionCounters& rows : one.counters.functions) {
-    // The affine stream is the only function that another one owns.
+    // The affine stream is the only function owned by another one.
     const bool is_affine = is_decoupled && &rows == &one.counters.functions.back();
     uint64_t sum = 0, sum_ptx = 0;
     for (ir::BlockId block : rows.source->layout)
@@ -206,7 +206,7 @@ std::vector<std::string> broken_rules(const Row& row) {
   auto require = [&](bool holds, std::string what) {
     if (!holds) broken.push_back(std::move(what));
   };
-  // In PTX: machine instructions can be more, where the assembler joins neighbouring accesses of the original only.
+  // In PTX: machine instructions can be more, if the assembler merges neighbouring accesses of the original only.
   require(row.counts.body <= row.counts.baseline,
           fmt::format("the body executes {} PTX instructions, the original {}", row.counts.body, row.counts.baseline));
   require(row.counts.early_loads <= row.counts.loads, "more loads by the affine warp than loads");

@@ -1,13 +1,13 @@
-// How near ir/machine's estimate of the code's size comes to ptxas, over PTX files, for several architectures; and
-// whether it says rightly which of two versions of a kernel is the longer one.
+// The accuracy of ir/machine's estimate of the code size against ptxas, over PTX files, for several architectures; and
+// of its order of two versions of a kernel.
 //
-//   lowering_figures --listing KERNEL [--architectures sm_80] FILE.ptx       what each instruction is thought to cost
+//   lowering_figures --listing KERNEL [--architectures sm_80] FILE.ptx       the estimated cost of each instruction
 //   lowering_figures [--architectures sm_75,sm_80,sm_90] [--versions] [--worst 10] FILE.ptx ...
-//   lowering_figures --half held-out ...                                      the kernels that no rule is made by
-//   lowering_figures --pairs [--wrong] ORIGINAL.ptx FOLDER/VERSION.ptx ...    versions from elsewhere, named by FOLDER
+//   lowering_figures --half held-out ...                                      the kernels that no rule is based on
+//   lowering_figures --pairs [--wrong] ORIGINAL.ptx FOLDER/VERSION.ptx ...    other versions, named by FOLDER
 //
-// A text for a newer target than an architecture is read as one for the architecture; where ptxas refuses that, the
-// file is left out there.
+// A text for a newer target than an architecture is read as one for the architecture; if ptxas refuses that, the file
+// is skipped there.
 #include "cli/options.h"
 #include "grammar/reader.h"
 #include "ir/machine/figures/figures.h"
@@ -33,7 +33,7 @@ struct Options {
   std::vector<std::string> files;
   std::vector<std::string> architectures{"sm_75", "sm_80", "sm_90"};
   bool versions = false;
-  bool pairs = false; // files are two by two
+  bool pairs = false; // files are in pairs
   bool wrong = false;
   bool rows = false;
   std::string listing; // a kernel
@@ -47,7 +47,7 @@ struct Row {
   double error() const { return static_cast<double>(estimated) / real - 1; }
 };
 
-// The last assemblers that make code for machines before 7.5 read PTX 7.8 (CUDA 11.8).
+// The last assemblers that support machines before 7.5 read PTX 7.8 (CUDA 11.8).
 std::string for_old_assembler(const std::string& text) {
   static const std::regex version(R"(\.version\s+\d+\.\d+)");
   return std::regex_replace(text, version, ".version 7.8", std::regex_constants::format_first_only);
@@ -62,8 +62,8 @@ std::string for_target(const std::string& source, const std::string& architectur
   return std::string(found.prefix()) + ".target " + architecture + std::string(found.suffix());
 }
 
-// Half of all kernels, by a hash of file and name (FNV-1a) that never changes: rules are made by the one, the other is
-// only reported.
+// Half of all kernels, by a hash of file and name (FNV-1a) that never changes: rules are based on one half, the other
+// half is only reported.
 bool is_held_out(const std::string& kernel) {
   uint32_t hash = 2166136261;
   for (unsigned char c : kernel)
@@ -71,7 +71,7 @@ bool is_held_out(const std::string& kernel) {
   return hash % 2 == 1;
 }
 
-// Nothing where the text cannot be read.
+// Empty if the text cannot be read.
 std::map<std::string, uint32_t> estimate(const std::string& text, uint32_t capability) {
   Diagnostics diagnostics;
   std::unique_ptr<Module> module = grammar::read_module(SourceFile("text.ptx", text), diagnostics);

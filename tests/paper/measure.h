@@ -1,5 +1,5 @@
-// What the R2D2 tables hold about one sample. All counts are of machine instructions, by ir/machine's table for one
-// machine, the same for the original and what is made of it.
+// The data of the R2D2 tables about one sample. All counts are of machine instructions, by ir/machine's table for one
+// machine, the same for the original and the rewritten kernel.
 #pragma once
 
 #include "emulator/machines/r2d2/section_counts.h"
@@ -13,19 +13,19 @@
 
 namespace ptxrewrite::tests {
 
-// A launch file, its plan for a size (where it has no such size, for its default), and the module.
+// A launch file, its plan for a size (if it has no such size, for its default), and the module.
 Result<evaluate::LaunchInput> read_sample(const std::string& launch_file, const std::string& size);
 
-// Thread instructions of the original, and what each ideal machine of r2d2 §2.2 executes of them. An instruction
-// without results (stores, branches, barriers) is executed by all of them as it is.
+// Thread instructions of the original, and those executed by each ideal machine of r2d2 §2.2. Instructions without
+// results (stores, branches, barriers) are executed unchanged by all of them.
 struct IdealCounts {
   uint64_t baseline = 0;
   uint64_t within_warps = 0;  // WP
   uint64_t within_blocks = 0; // TB
   uint64_t linear = 0;        // LN
-  uint64_t not_linear = 0;    // of the baseline: what LN leaves as it is
-  // Warp instructions whose results are the same in the whole block, by the analysis: for a scalar pipeline, which the
-  // paper's baseline has.
+  uint64_t not_linear = 0;    // of the baseline: not reduced by LN
+  // Warp instructions whose results are block-uniform by the analysis: for a scalar pipeline, as in the paper's
+  // baseline.
   uint64_t scalar_warps = 0;
   IdealCounts& operator+=(const IdealCounts& other);
 };
@@ -35,19 +35,19 @@ struct HardwareMeasurement {
   uint64_t baseline_warps = 0;      // warp instructions of the original
   uint64_t baseline_threads = 0;    // thread instructions
   uint64_t baseline_ptx_warps = 0;  // in PTX instructions
-  emulator::SectionCounts hardware; // of what ran: originals where conditions or registers were missing
+  emulator::SectionCounts hardware; // of executed kernels: originals if conditions or registers were missing
   emulator::SectionCounts hardware_ptx;
-  // Of the body: moves of linear registers into others, which are instructions; and those that are none, because the
+  // In the body: moves of linear registers into others, which are instructions; and those that are none, because the
   // paper's machine reads linear registers as operands of any instruction (§4.3, ir/machine/select/linear_operands.h),
-  // counted as if they were. The other figures do not hold the latter.
+  // counted as instructions. The other figures do not include the latter.
   uint64_t moves = 0, moves_ptx = 0;
   uint64_t operands = 0, operands_ptx = 0;
-  uint64_t copies_ptx = 0; // of the body: what the paper has no instructions for (paper_operands.h), without `operands`
+  uint64_t copies_ptx = 0;      // of the body: instructions that the paper lacks (paper_operands.h), without `operands`
   IdealCounts ideal, ideal_ptx; // ..._ptx: of PTX instructions
   bool rewritten = false;       // the pass changed something
   size_t launches = 0, launches_rewritten = 0;
-  std::vector<std::string> reasons;   // why originals ran, each once
-  std::vector<std::string> registers; // what linear registers took of the register file, each once
+  std::vector<std::string> reasons;   // reasons why originals ran, without repetitions
+  std::vector<std::string> registers; // register file use of linear registers, without repetitions
 
   double reduction() const;    // of warp instructions, 0 .. 1
   double linear_share() const; // of the hardware form's warp instructions
@@ -56,7 +56,7 @@ struct HardwareMeasurement {
 Result<HardwareMeasurement> measure_hardware(const evaluate::LaunchInput& input, const std::string& name,
                                              const ir::Machine& machine, bool ideal);
 
-// One kernel by ptxas, before and after.
+// One kernel's figures by ptxas, before and after.
 struct LegalKernel {
   std::string kernel;
   struct Figures {
@@ -69,16 +69,16 @@ struct LegalKernel {
 };
 struct LegalMeasurement {
   std::string sample;
-  std::vector<LegalKernel> kernels; // that the plan launches
+  std::vector<LegalKernel> kernels; // launched by the plan
   // Warp instructions of all launches on the emulator, by ir/machine's weights for the architecture.
   uint64_t dynamic_before = 0, dynamic_after = 0;
-  size_t launches = 0, launches_rewritten = 0; // all, and those in which a variant ran
+  size_t launches = 0, launches_rewritten = 0; // all, and those that ran a variant
 
   bool changed() const;
   double ratio() const; // static machine instructions, after to before, of all kernels
   double dynamic_ratio() const;
 };
-// Error: no ptxas, or it refuses a text. `passes`: a pipeline.
+// Returns an error if there is no ptxas, or if it refuses a text. `passes`: a pipeline.
 Result<LegalMeasurement> measure_legal(const evaluate::LaunchInput& input, const std::string& name,
                                        const std::string& passes, const std::string& architecture);
 

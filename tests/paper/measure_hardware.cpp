@@ -58,7 +58,7 @@ private:
   emulator::LinearityStudy linearity_;
 };
 
-// Observes one launch after the other of a module.
+// Observes the launches of a module one after the other.
 class Studies {
 public:
   Studies(const ir::Module& module, Weights& weights) : module_(module), weights_(weights) {}
@@ -69,7 +69,7 @@ public:
     if (entry) running_ = std::make_unique<IdealMachines>(*entry, request);
     return running_.get();
   }
-  // When all launches are over.
+  // Call it after all launches.
   const IdealCounts& machine() const { return machine_; }
   const IdealCounts& ptx() const { return ptx_; }
   void finish() {
@@ -103,7 +103,7 @@ Status count_hardware(const evaluate::LaunchInput& input, const ir::Module& modu
     auto is_move = [](const ir::Function& function, ir::InstructionId id) {
       return function.is_opcode(id, ir::Opcode::r2d2_mov);
     };
-    // What is no machine instruction is no PTX instruction either, as far as it is a move.
+    // A move that is no machine instruction does not count as a PTX instruction either.
     auto is_operand = [&](const ir::Function& function, ir::InstructionId id) {
       return is_move(function, id) && weights(function, id) == 0;
     };

@@ -10,7 +10,7 @@
 namespace ptxrewrite::tests {
 namespace {
 
-// Static shared memory of a kernel; what cannot be emulated is taken to have none.
+// Static shared memory of a kernel; 0 if it cannot be emulated.
 uint32_t static_shared(const ir::Module& module, std::string_view kernel) {
   emulator::DeviceMemory memory;
   auto program = emulator::Program::load(module, memory);
@@ -36,10 +36,10 @@ uint64_t warp_instructions(const cuda::SessionResult& result, Weights& weights) 
   return sum;
 }
 
-// What runs, counted. Where nothing was rewritten there is nothing to run.
+// Counts a run, unless no kernel was rewritten.
 Status count_dynamic(const evaluate::LaunchInput& input, const ir::Module& rewritten, const launch::Variants& variants,
                      const ir::Machine& machine, LegalMeasurement& measured) {
-  // A persistent grid is what this machine holds.
+  // A persistent grid is the number of blocks that this machine holds.
   const cuda::EmulatorOptions options{.resident_blocks = 0, .machine = &machine};
   Weights weights(machine);
   Result<cuda::SessionResult> before = run_sample(input, *input.module, nullptr, options);

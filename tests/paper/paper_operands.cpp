@@ -11,8 +11,8 @@ bool is_parameter_load(const ir::Form& form) {
   return form.opcode == ir::Opcode::ld && ir::is_param(form.space);
 }
 
-// Could what it writes be a coefficient register, an immediate, a special or a linear register in the reader's place?
-// `copies`: values that could.
+// Whether its result could be a coefficient register, an immediate, a special or a linear register as an operand of its
+// readers. `copies`: values for which that is so.
 bool copies_operand(const ir::Function& function, ir::InstructionId id, const std::vector<bool>& copies) {
   const ir::Instruction& row = function.instructions[id];
   if (row.kind != ir::InstructionKind::real || row.guard) return false;
@@ -28,13 +28,13 @@ bool copies_operand(const ir::Function& function, ir::InstructionId id, const st
   });
 }
 
-// How often each register is written, by an instruction or on an edge.
+// The number of definitions of each register, by an instruction or on an edge.
 std::vector<uint32_t> writes_of(const ir::Function& function) {
   std::vector<uint32_t> writes(function.values.size());
   for (ir::BlockId block : function.layout) {
     for (ir::InstructionId id : function.instructions_in(block))
       ir::for_each_definition(function, id, [&](ir::ValueId value) { ++writes[value.index()]; });
-    for (ir::EdgeId edge : function.successors(block)) // of what takes part in a merge no operand can stand for it
+    for (ir::EdgeId edge : function.successors(block)) // a value that is merged cannot be replaced by an operand
       for (ir::ValueId value : function.arguments(edge))
         writes[value.index()] += 2;
   }

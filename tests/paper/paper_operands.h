@@ -1,8 +1,8 @@
-// Instructions of R2D2's hardware form that its paper has none for: PTX counts as the paper counts them.
+// Instructions of R2D2's hardware form that its paper does not have: PTX counts in the paper's way.
 //
-// Figure 6 takes ld.param, mov and cvt out of the code and leaves coefficient registers, immediates and linear
-// registers as operands of what stays (§3.1.1, §4.3). Our form keeps them where no address needs them, as an assembler
-// makes nothing of them.
+// Figure 6 removes ld.param, mov and cvt from the code and leaves coefficient registers, immediates and linear
+// registers as operands of the remaining instructions (§3.1.1, §4.3). Our form keeps these instructions if no address
+// needs them, since an assembler removes them.
 #pragma once
 
 #include "ir/core/function.h"
@@ -12,9 +12,9 @@
 
 namespace ptxrewrite::tests {
 
-// In the body of the hardware form: a parameter's load, a copy of a number, of an address or of a special register, and
-// of a linear register, with a register of its own that nothing else writes (§3.1.2 keeps multi-write registers). Loads
-// through registers, guarded ones, and vectors are instructions.
+// In the body of the hardware form: loads of a parameter, copies of a number, of an address or of a special register,
+// and of a linear register, to a register with no other definition (§3.1.2 keeps multi-write registers). Loads through
+// registers, guarded ones, and vectors are instructions.
 class PaperOperands {
 public:
   bool operator()(const ir::Function& function, ir::InstructionId id);

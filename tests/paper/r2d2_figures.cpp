@@ -1,7 +1,7 @@
 // The tables of R2D2 over samples, beside the paper's figures (r2d2-isca23).
 //
 //   r2d2_figures [--machine titanv] [--size SIZE] [--json] [--no-legal] [--passes P] LAUNCH_FILE ...
-//   r2d2_figures --check LAUNCH_FILE ...        what has to hold whatever the figures are; exit code 1 if it does not
+//   r2d2_figures --check LAUNCH_FILE ...        checks the invariants; exit code 1 if one is violated
 //
 // First table: machine-level warp instructions of the original and of the hardware form, and the ideal machines. Second
 // table: the legal form by ptxas.
@@ -70,7 +70,7 @@ int legal_tables(const Options& options, nlohmann::ordered_json& document) {
       std::vector<LegalMeasurement> rows;
       for (const std::string& file : options.files) {
         Result<evaluate::LaunchInput> input = read_sample(file, options.size);
-        if (!input) continue; // said already
+        if (!input) continue; // reported already
         Result<LegalMeasurement> row = measure_legal(*input, sample_of(file), passes, architecture);
         if (row)
           rows.push_back(std::move(*row));

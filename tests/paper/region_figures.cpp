@@ -1,8 +1,8 @@
 // RegLess regions of PTX files, verified: sizes, inputs and live registers per region (RegLess Table 2, Fig. 19), and
-// where the paper's Algorithm 2 for soft definitions differs from ours.
+// the differences between the paper's Algorithm 2 for soft definitions and ours.
 //
 //   region_figures [--live 32] [--schedule] [--machine-blocks] [--machine 52] [--kernels] FILE.ptx ...
-//   region_figures --paper FILE.ptx ...      beside the paper's Table 2, on its machine, by what we do beyond the paper
+//   region_figures --paper FILE.ptx ...      beside the paper's Table 2, on its machine, by our additions to the paper
 //
 // Exit code 1 if regions break a rule.
 #include "cli/options.h"
@@ -94,7 +94,7 @@ void count_soft(const RegisterProgram& program, const WarpLiveness& liveness, Fi
       }
 }
 
-// False if a rule is broken or the function has no allocation.
+// Returns false if a rule is broken or the function has no allocation.
 bool measure(Function& function, uint32_t capability, const Options& options, Figures& figures) {
   std::string name(function.module().text(function.name));
   AllocationOptions wanted{.compute_capability = capability, .predicate_limit = 64, .keep_names = true};
@@ -138,7 +138,7 @@ std::string sample_of(const std::string& path) {
   return std::filesystem::path(path).stem().string();
 }
 
-// The kernels of a file, together. False if regions break a rule.
+// The kernels of a file, together. Returns false if regions break a rule.
 bool measure_file(const std::string& path, const Options& options, Figures& figures) {
   std::ifstream in(path, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
@@ -157,7 +157,7 @@ bool measure_file(const std::string& path, const Options& options, Figures& figu
   return right;
 }
 
-// Instructions per region in the order of the text, in the scheduled one, and in this one if barriers end no region.
+// Instructions per region in the order of the text, in the scheduled order, and in this one if barriers end no region.
 bool compare_with_paper(Options options) {
   struct Column {
     const char* name;

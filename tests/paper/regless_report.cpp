@@ -1,4 +1,4 @@
-// The tables of regless_tables, the paper's figures beside ours.
+// The tables of regless_tables, with the paper's figures beside ours.
 #include "evaluate/score/score_regless.h"
 #include "support/text/table.h"
 #include "tests/paper/regless_rows.h"
@@ -44,14 +44,14 @@ double ratio(uint64_t part, uint64_t whole) {
   return ratio(static_cast<double>(part), static_cast<double>(whole));
 }
 
-// What the machine counts of a sample in one configuration.
+// The machine's counts for a sample in one configuration.
 struct MachineFigures {
-  double instructions = 0, cycles = 0; // per region: static; until all was written
+  double instructions = 0, cycles = 0; // per region: static; until the last write
   double inputs = 0, live = 0, deviation = 0;
   std::array<double, 4> from{};  // share of preloads: staged, compressor, L1, below
   double requests_per_cycle = 0; // of L1
   double window_kb = 0;          // accessed in 100 cycles
-  double accesses_per_cycle = 0; // that a register file would have
+  double accesses_per_cycle = 0; // of a conventional register file
   double metadata = 0;           // over instructions
   double active_regions = 0;     // of an SM
 };
@@ -77,7 +77,7 @@ MachineFigures figures_of(const RegLessRow& row, size_t configuration) {
   return figures;
 }
 
-// All kernels of a version, launches' constant cost left out as in the paper's simulator.
+// All kernels of a version, without the constant launch cost, as in the paper's simulator.
 struct VersionSum {
   double clocks = 0, seconds = 0;
   ir::EventCounts events{};
@@ -100,7 +100,7 @@ VersionSum sum_of(const RegLessRow& row, std::string_view name) {
   return sum;
 }
 
-// Against the baseline.
+// Relative to the baseline.
 double run_time(const RegLessRow& row, std::string_view version) {
   return ratio(sum_of(row, version).clocks, sum_of(row, "baseline").clocks);
 }
@@ -114,7 +114,7 @@ double gpu_energy(const RegLessRow& row, std::string_view version, const ir::Ene
                timing::energy(set, before.events, before.seconds).all());
 }
 
-// Over samples: all, or those that the paper has.
+// The mean over all samples, or over those of the paper.
 template <class Of> double mean(std::span<const RegLessRow> rows, const Of& of, bool papers) {
   double sum = 0, count = 0;
   for (const RegLessRow& row : rows)
@@ -139,7 +139,7 @@ std::string change(double now_over_before) {
   return fmt::format("{:+.1f}", 100 * (now_over_before - 1));
 }
 
-// Accesses of RFH's main file over all of a register file.
+// RFH's accesses of the main file relative to all accesses of a register file.
 double main_file_share(const RegLessRow& row) {
   const emulator::HierarchyCounts& counts = row.comparators.hierarchy;
   const auto main = static_cast<size_t>(emulator::FileLevel::main);
@@ -230,7 +230,7 @@ std::string comparator_table(std::span<const RegLessRow> rows) {
                   {}};
   for (const RegLessRow& row : rows) {
     const auto& [renaming, hierarchy] = row.comparators;
-    double resident = 0; // warps of an SM, where there are most
+    double resident = 0; // maximum warps per SM
     for (const evaluate::ScoredKernel& kernel : row.scored.versions.front().kernels)
       resident = std::max<double>(resident, kernel.first.resident_warps);
     const double mapped = ratio(renaming.mapped, renaming.instructions);
@@ -385,14 +385,14 @@ std::string outliers(std::span<const RegLessRow> rows) {
       far.empty() ? "none" : far);
 }
 
-// In how many samples all sets of coefficients say that a version takes less, or more, of the GPU's energy.
+// The number of samples in which all sets of coefficients agree that a version takes less, or more, GPU energy.
 std::string signs(std::span<const RegLessRow> rows, const std::string& version) {
   size_t less = 0, more = 0;
   for (const RegLessRow& row : rows) {
     bool all_less = true, all_more = true;
     for (const ir::EnergySet& set : ir::energy_sets()) {
       const double energy = gpu_energy(row, version, set);
-      constexpr double same = 1e-9; // sets that have none for registers
+      constexpr double same = 1e-9; // sets without coefficients for registers
       all_less = all_less && energy <= 1 + same;
       all_more = all_more && energy >= 1 - same;
     }

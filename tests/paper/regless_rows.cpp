@@ -29,7 +29,7 @@ const evaluate::ScoredVersion* version_of(const RegLessRow& row, std::string_vie
   return found == row.scored.versions.end() ? nullptr : &*found;
 }
 
-// Requests that leave the unit, and what becomes of them.
+// Checks the requests that leave the unit, and their destinations.
 void check_counts(const RegLessRow& row, size_t configuration, std::vector<std::string>& broken) {
   const emulator::StagingCounters& counts = row.counters[configuration];
   const std::string& name = row.configurations[configuration].name;

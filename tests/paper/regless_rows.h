@@ -1,4 +1,4 @@
-// What regless_tables measures of a sample, the rules that hold for it, and its tables.
+// The measurements of regless_tables for a sample, their invariants, and their tables.
 #pragma once
 
 #include "evaluate/score/score.h"
@@ -16,7 +16,7 @@ inline constexpr uint32_t paper_entries = 512;
 
 // Regions of all kernels of a text.
 struct StaticRegions {
-  uint64_t regions = 0, instructions = 0; // of the machine
+  uint64_t regions = 0, instructions = 0; // machine instructions
 };
 
 struct RegLessRow {

@@ -1,11 +1,11 @@
-// RegLess's tables over samples beside what the paper prints (MICRO 2017: Table 2, Figs. 2, 3, 13 to 19), on its
-// machine, a GTX 980.
+// RegLess's tables over samples beside the paper's (MICRO 2017: Table 2, Figs. 2, 3, 13 to 19), on its machine, a GTX
+// 980.
 //
 //   regless_tables [--size SIZE] [--entries N,...] [--passes PASSES] [--json] LAUNCH_FILE ...
-//   regless_tables --check LAUNCH_FILE ...     what has to hold whatever the figures are; exit code 1 if it does not
+//   regless_tables --check LAUNCH_FILE ...     checks the invariants; exit code 1 if one is violated
 //
-// What registers do comes from RegLess's machine on the emulator, with its own count of cycles, in which warps compete
-// for entries (emulator/machines/regless/staging_machine.h). Run time and energy come from the timing model.
+// Register counts come from RegLess's machine on the emulator, with its own cycles, in which warps compete for entries
+// (emulator/machines/regless/staging_machine.h). Run time and energy come from the timing model.
 #include "evaluate/common/rewrite.h"
 #include "support/text/json_text.h"
 #include "tests/paper/regless_rows.h"
@@ -20,7 +20,7 @@ namespace {
 using namespace ptxrewrite;
 using namespace ptxrewrite::tests;
 
-// Every capacity with the compressor and without, and at the paper's with the lines of its Table 1, too.
+// Every capacity with and without the compressor, and the paper's capacity also with the lines of its Table 1.
 std::vector<evaluate::StagingConfiguration> configurations_of(const std::vector<uint32_t>& entries) {
   std::vector<evaluate::StagingConfiguration> all;
   for (uint32_t size : entries)
@@ -29,7 +29,7 @@ std::vector<evaluate::StagingConfiguration> configurations_of(const std::vector<
   return all;
 }
 
-// The text as passes make it.
+// The text after the passes.
 Status prepare(evaluate::LaunchInput& input, const std::string& passes) {
   if (passes.empty()) return {};
   Result<evaluate::Rewritten> rewritten = evaluate::rewrite(*input.module, passes, transforms::OutputForm::legal, {});

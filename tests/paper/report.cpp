@@ -22,18 +22,18 @@ std::string percent(double fraction) {
   return fmt::format("{:.1f}", 100 * fraction);
 }
 
-// Of thread instructions that an ideal machine leaves out.
+// The share of thread instructions saved by an ideal machine.
 double saved(uint64_t left, const IdealCounts& ideal) {
   return ideal.baseline ? 1 - share(left, ideal.baseline) : 0;
 }
 
-// The same measurement in machine or in PTX instructions.
+// A measurement in machine or in PTX instructions.
 struct Level {
   const emulator::SectionCounts& hardware;
   uint64_t baseline;
   const IdealCounts& ideal;
   uint64_t moves, operands;
-  uint64_t copies; // in PTX alone
+  uint64_t copies; // in PTX only
 
   double reduction() const { return baseline ? 1 - share(hardware.total().warps, baseline) : 0; }
   double linear_share() const { return share(hardware.linear().warps, hardware.total().warps); }
@@ -45,7 +45,7 @@ Level ptx_level(const HardwareMeasurement& row) {
   return {row.hardware_ptx, row.baseline_ptx_warps, row.ideal_ptx, row.moves_ptx, row.operands_ptx, row.copies_ptx};
 }
 
-// A figure of the paper, and how it is found here. `sample`: of one benchmark, else the average over all.
+// A figure of the paper, and its computation here. `sample`: of one benchmark, else the average over all.
 struct PaperFigure {
   const char* what;
   const char* paper;
@@ -55,7 +55,7 @@ struct PaperFigure {
 double reduction_of(const Level& level) {
   return level.reduction();
 }
-// As the paper counts: parameters, immediates, special and linear registers are operands (paper_operands.h).
+// As in the paper: parameters, immediates, special and linear registers are operands (paper_operands.h).
 double paper_reduction_of(const Level& level) {
   return level.reduction() + share(level.copies, level.baseline);
 }
@@ -82,7 +82,7 @@ constexpr std::array paper_figures = {
                 [](const Level& level) { return share(level.hardware.linear().warps, level.baseline); }},
 };
 
-// The figure here; nothing where its sample is not among the rows.
+// The figure here; nullopt if its sample is not among the rows.
 std::optional<double> figure_here(const PaperFigure& figure, std::span<const HardwareMeasurement> rows,
                                   Level (*level)(const HardwareMeasurement&), bool of_benchmarks = false) {
   const evaluate::Paper& paper = *evaluate::find_paper("r2d2");
@@ -203,7 +203,7 @@ json hardware_json(std::span<const HardwareMeasurement> rows, const ir::Machine&
                          {"paper_percent", figure.paper},
                          {"here_percent", 100 * *here},
                          {"here_ptx_percent", 100 * *figure_here(figure, rows, ptx_level)}});
-  // Fig. 12 over the samples that stand for the paper's benchmarks, as it counts.
+  // Fig. 12 over the samples that correspond to the paper's benchmarks, counted as in the paper.
   constexpr PaperFigure as_paper{"", "28", nullptr, paper_reduction_of};
   if (std::optional<double> here = figure_here(as_paper, rows, ptx_level, true))
     figures.push_back({{"figure", "warp instructions saved as the paper counts, its benchmarks"},
@@ -225,7 +225,7 @@ std::string change_text(uint32_t before, uint32_t after) {
   return before == after ? std::to_string(before) : fmt::format("{} -> {}", before, after);
 }
 
-// Geometric mean of a ratio, and every sample in which it is not 1.
+// Geometric mean of a ratio, and every sample with a ratio other than 1.
 std::string ratio_line(std::span<const LegalMeasurement> rows, const std::string& what,
                        double (LegalMeasurement::*ratio)() const) {
   std::string wins, losses;

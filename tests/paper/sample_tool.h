@@ -1,5 +1,5 @@
-// What the tools that print a paper's table over samples have in common: their options, and reading one sample after
-// the other.
+// Common code of the tools that print a paper's table over samples: their options, and reading one sample after the
+// other.
 //
 //   SampleTool tool("DAC's two streams over samples", "gtx480");
 //   if (std::optional<int> code = tool.application.parse(count, arguments)) return *code;
@@ -17,7 +17,7 @@
 
 namespace ptxrewrite::tests {
 
-// The folder of a launch file: samples are named so.
+// The folder of a launch file, which is the name of the sample.
 std::string sample_of(const std::string& launch_file);
 
 class SampleTool {
@@ -27,16 +27,16 @@ public:
   std::string size, gpu;
   bool json = false, check = false;
 
-  // `gpu`: the paper's machine; `about_check`: what --check does.
+  // `gpu`: the paper's machine; `about_check`: the description of --check.
   SampleTool(const std::string& about, std::string paper_gpu,
              const std::string& about_check = "check what has to hold");
   SampleTool(const SampleTool&) = delete;
 
-  // Null: there is no such machine; that is said, and the exit code is 2.
+  // Returns nullptr if there is no such machine; reports it, and the exit code is 2.
   const ir::Machine* machine();
-  // Calls measure(input, sample) for each sample. What goes wrong is said, and the others follow.
+  // Calls measure(input, sample) for each sample. Errors are reported, and the other samples follow.
   void for_each_sample(const std::function<Status(evaluate::LaunchInput&, const std::string& sample)>& measure);
-  // Says what is wrong with a sample: the exit code is 1 then.
+  // Reports an error of a sample: the exit code is then 1.
   void complain(const std::string& sample, const std::string& message);
   int exit_code() const { return code_; }
 

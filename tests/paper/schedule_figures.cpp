@@ -30,7 +30,7 @@ struct Options {
 struct Row {
   std::string kernel;
   MachineFigures before, after;
-  uint32_t warps_before = 0, warps_after = 0; // that the registers leave room for, in blocks of 256 threads
+  uint32_t warps_before = 0, warps_after = 0; // warps that fit by registers, in blocks of 256 threads
   double ratio() const { return static_cast<double>(after.registers) / before.registers; }
   double warp_ratio() const { return static_cast<double>(warps_after) / warps_before; }
   bool changed() const { return before != after; }
@@ -49,7 +49,7 @@ std::string read(const std::string& path) {
   return std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
 }
 
-// Empty if the text is not read or a pass breaks it.
+// Empty if the text cannot be read or a pass breaks it.
 std::string rewritten(const std::string& path, const std::string& text, const transforms::Pipeline& pipeline) {
   Diagnostics diagnostics;
   std::unique_ptr<Module> module = grammar::read_module(SourceFile(path, text), diagnostics);

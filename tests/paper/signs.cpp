@@ -52,12 +52,12 @@ void print_group(const char* name, const std::vector<VersionPair>& pairs) {
   print_line(name, counts, rank_correlation(pairs));
 }
 
-// Versions that our scheduler makes hold the same instructions in another order.
+// Versions by our scheduler have the same instructions in another order.
 bool is_only_order(const VersionPair& pair) {
   return pair.version.starts_with("schedule");
 }
 
-// Where the versions differ by more than so much of the code.
+// Pairs whose versions differ by more than a given share of the code.
 void print_by_size(const std::vector<VersionPair>& pairs) {
   for (const double least : {0.01, 0.02, 0.05}) {
     SignCounts counts;

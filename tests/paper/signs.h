@@ -1,4 +1,4 @@
-// Two versions of one kernel: does the estimate say which of them is longer, as ptxas has it?
+// Two versions of one kernel: whether the estimate and ptxas agree on the longer one.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 namespace ptxrewrite::tests {
 
 struct VersionPair {
-  std::string version; // what was done
+  std::string version; // the change
   std::string kernel;
   int64_t real_before = 0, real_after = 0; // machine instructions by ptxas
   int64_t estimated_before = 0, estimated_after = 0;
@@ -20,18 +20,18 @@ struct VersionPair {
 struct SignCounts {
   unsigned changed = 0; // ptxas sees a difference
   unsigned right = 0;   // of these, the estimate's has the same sign
-  unsigned missed = 0;  // of these, the estimate sees no difference
+  unsigned missed = 0;  // of these, the estimate shows no difference
   unsigned alike = 0;   // ptxas sees no difference
-  unsigned alarms = 0;  // of these, the estimate sees one
+  unsigned alarms = 0;  // of these, the estimate shows one
   void add(const VersionPair& pair);
-  unsigned seen() const { return changed + alarms; } // what the strict share is of: either side sees a difference
+  unsigned seen() const { return changed + alarms; } // base of the strict share: a difference on either side
 };
 
-// Spearman's rank correlation of the relative changes, of the pairs in which either side sees one.
+// Spearman's rank correlation of the relative changes, over the pairs with a difference on either side.
 double rank_correlation(const std::vector<VersionPair>& pairs);
 
-// A line for each kind of version, one for all, one for all but those that only put instructions in another order, and
-// those that differ by more than 1, 2 and 5 %; the wrong pairs behind them if asked for.
+// A line for each kind of version, one for all, one for all except those that only reorder instructions, and for those
+// that differ by more than 1, 2 and 5 %; followed by the wrong pairs if requested.
 void print_signs(const std::vector<VersionPair>& pairs, bool wrong);
 
 } // namespace ptxrewrite::tests

@@ -1,6 +1,6 @@
-// Spilling: which kernels of PTX files need more registers than a limit, and what it takes until they fit. Each is
+// Spilling: the kernels of PTX files that need more registers than a limit, and the cost until they fit. Each is
 // brought below the limit, its allocation verified; then the text is printed, read again, allocated again within the
-// limit, and that allocation verified, too. (ctest spill/* runs what comes out.)
+// limit, and that allocation verified, too. (ctest spill/* runs the results.)
 //
 //   spill_figures [--limit 32,16] [--rows] FILE.ptx ...      exit code 1 if a kernel does not fit or breaks a rule
 #include "cli/options.h"
@@ -52,7 +52,7 @@ std::vector<Function*> kernels_of(Module& module) {
   return kernels;
 }
 
-// Says what is wrong, if something is.
+// Reports the error if the allocation is wrong.
 bool fits(const Function& function, const Result<Allocation>& allocation, const AllocationOptions& options,
           const char* when) {
   const std::string name(function.module().text(function.name));
@@ -87,7 +87,7 @@ void measure_kernel(Function& function, const AllocationOptions& options, bool r
                 before->registers, after->registers, one.spilled, one.recomputed, one.loads, one.stores, one.bytes);
 }
 
-// As pass `spill` writes it, read again.
+// As written by pass `spill`, and read again.
 void measure_text(const std::string& path, const std::string& text, const AllocationOptions& options, Totals& totals) {
   std::unique_ptr<Module> module = module_of(path, text);
   Result<transforms::Pipeline> pipeline =

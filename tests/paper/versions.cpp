@@ -1,4 +1,4 @@
-// Other ways to write the same, by patterns on the text.
+// Alternative spellings of the same computation, by patterns on the text.
 #include "tests/paper/versions.h"
 
 #include <regex>
@@ -9,7 +9,7 @@ namespace {
 struct Rewrite {
   const char* name;
   const char* pattern;
-  const char* replacement; // {n} is a number of its own
+  const char* replacement; // {n} is a unique number
 };
 
 constexpr Rewrite rewrites[] = {

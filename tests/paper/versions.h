@@ -1,4 +1,4 @@
-// Versions of one PTX text with the same meaning, or nearly: what an estimate of costs has to put in the right order.
+// Versions of one PTX text with the same meaning, or nearly: a cost estimate should order them correctly.
 #pragma once
 
 #include <functional>
@@ -12,10 +12,10 @@ struct Version {
   std::string text;
 };
 
-// Those that change something in the text.
+// The versions that change the text.
 std::vector<Version> versions_of(const std::string& text);
 
-// The kernel that `kernel` of a version was made from: legal forms leave the kernel k as it is and add k__r2d2.
+// The original of a version's `kernel`: legal forms leave the kernel k unchanged and add k__r2d2.
 std::string original_of(const std::string& kernel, const std::function<bool(const std::string&)>& is_original);
 
 } // namespace ptxrewrite::tests

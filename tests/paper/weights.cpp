@@ -5,7 +5,7 @@
 namespace ptxrewrite::tests {
 namespace {
 
-// In a thread or block part of R2D2's hardware form.
+// Whether the instruction is in a thread or block part of R2D2's hardware form.
 std::vector<bool> in_parts(const ir::Function& function) {
   std::vector<bool> inside(function.instructions.size());
   bool is_part = false;

@@ -1,4 +1,4 @@
-// Machine instructions of a run: what weighs each PTX instruction, and runs of samples.
+// Machine instructions of a run: the weights of PTX instructions, and runs of samples.
 #pragma once
 
 #include "emulator/machines/r2d2/section_counts.h"
@@ -11,9 +11,9 @@
 
 namespace ptxrewrite::tests {
 
-// Machine instructions of PTX instructions, of any function of the modules at hand. Sections of a hardware form are
-// lowered together with the body: which lanes part in the body, and how its addresses are aligned, depends on what the
-// sections compute.
+// Machine instructions of PTX instructions, for any function of the modules. Sections of a hardware form are lowered
+// together with the body: divergence in the body and the alignment of its addresses depend on the results of the
+// sections.
 class Weights {
 public:
   explicit Weights(const ir::Machine& machine) : lowered_(machine) {}
@@ -30,7 +30,7 @@ private:
   std::map<const ir::Function*, std::vector<uint64_t>> known_;
 };
 
-// Runs the plan. A kernel's fault is an error, too.
+// Runs the plan. A fault of a kernel is also an error.
 Result<cuda::SessionResult> run_sample(const evaluate::LaunchInput& input, const ir::Module& module,
                                        const launch::Variants* variants, const cuda::EmulatorOptions& options);
 
