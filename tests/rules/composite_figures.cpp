@@ -1,10 +1,10 @@
-// What the legal form of `composite` makes of kernels, by ptxas: instructions and registers before and after, and the
-// rules that were taken.
+// Results of the legal form of `composite` on kernels, by ptxas: instructions and registers before and after, and the
+// applied rules.
 //
 //   composite_figures [--passes P] [--arch sm_80 ...] [--no-ptxas] [--all] PTX_FILE ...
 //
-// One line for each kernel that changed (--all: for each), then a summary for each architecture. --no-ptxas lets the
-// machine model choose; the figures are ptxas's all the same.
+// One line for each kernel that changed (--all: for each), then a summary for each architecture. With --no-ptxas the
+// machine model chooses; the figures are ptxas's nevertheless.
 #include "cli/options.h"
 #include "grammar/reader.h"
 #include "ir/core/print.h"
@@ -45,7 +45,7 @@ Result<std::unique_ptr<ir::Module>> read(const std::string& file) {
   return module;
 }
 
-// The rules of a remark: what stands before the figures.
+// The rules of a remark: the text before the figures.
 std::string rules_of(const transforms::PipelineReport& report, const std::string& kernel) {
   for (const transforms::Remark& remark : report.remarks)
     if (remark.function == kernel && !remark.text.starts_with("left as it is"))
@@ -120,7 +120,7 @@ void summarise(const Options& options, const std::vector<Row>& rows, size_t inde
               std::exp(of_changed / std::max<size_t>(1, changed)), worst, fewer_registers, more_registers);
 }
 
-// How many of the rewritten kernels took each rule.
+// The number of rewritten kernels that use each rule.
 void count_rules(const std::vector<Row>& rows) {
   std::map<std::string, size_t> kernels;
   for (const Row& row : rows) {

@@ -1,5 +1,5 @@
-// Compares x / c with what pass `divisor` makes of it, for the literals c that the pass knows: all floats (--all), or
-// those around the smallest, the largest, 1 and infinities. Negative numbers do what positive ones do, with signs.
+// Compares x / c with the replacement by pass `divisor`, for the literals c that the pass knows: all floats (--all), or
+// those around the smallest, the largest, 1 and infinities. Negative numbers behave like positive ones, with signs.
 #include "transforms/divisor/float_division.h"
 
 #include <bit>
@@ -12,7 +12,7 @@
 
 namespace {
 
-// Machines that multiply and add in one step do so here, many at once.
+// Uses fused multiply-adds of the host, many at once.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define FAST_VERSIONS __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
@@ -24,7 +24,7 @@ constexpr uint32_t at_once = 4096;
 float corrected(float x, float divisor, float reciprocal) {
   const float q = x * reciprocal;
   const float rest = std::fma(q, divisor, -x);
-  const float number = rest > -FLT_MAX ? rest : -FLT_MAX; // PTX's max: NaN gives the other
+  const float number = rest > -FLT_MAX ? rest : -FLT_MAX; // PTX's max: NaN gives the other operand
   return std::fma(number, -reciprocal, q);
 }
 
@@ -77,7 +77,7 @@ int main(int count, char** arguments) {
     ++failures;
   }
   std::printf("%zu literals, %s\n", divisors.size(), all ? "all floats" : "edges");
-  // 10 is none: quotients that are subnormal would be wrong.
+  // 10 is not supported: quotients that are subnormal would be wrong.
   const bool knows_wrong = wrong_in(10, 0, 0x02000000) != 0;
   if (!knows_wrong) std::puts("10 was expected to go wrong");
   return failures != 0 || !knows_wrong || divisors.size() < 100;

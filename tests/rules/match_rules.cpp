@@ -1,5 +1,5 @@
 // Each rule's pattern, as a kernel, is found by the pass and replaced; and the cover of bitwise instructions is as
-// small as brute force over all choices finds.
+// small as the minimum found by brute force.
 #include "grammar/reader.h"
 #include "ir/core/print.h"
 #include "ir/ssa/ssa.h"
@@ -25,7 +25,7 @@ std::unique_ptr<ir::Module> module_of(const std::string& text) {
   return grammar::read_module(SourceFile("rule.ptx", text), diagnostics);
 }
 
-// How a mnemonic of a rule is spelled in PTX.
+// The spelling of a rule's mnemonic in PTX.
 std::string spelled(const std::string& mnemonic) {
   return mnemonic == "pack.b64" ? "mov.b64 \t" : mnemonic;
 }
@@ -48,7 +48,7 @@ int match_all() {
     auto pipeline = transforms::parse_pipeline("composite(force,families=" + family + ")");
     auto report = transforms::run_pipeline(*module, *pipeline, options);
     const std::string after = report ? ir::print(*module) : report.error().message;
-    // The rule itself, or one that says more about a part of its pattern.
+    // The rule itself, or one that is more specific about a part of its pattern.
     if (!report || report->statistics.empty() ||
         after.find(spelled(rule.replacement.text).substr(0, rule.replacement.text.find('.'))) == std::string::npos) {
       std::printf("%s was not found in\n%s\n", rule.name.c_str(), after.c_str());
@@ -60,7 +60,7 @@ int match_all() {
   return failures;
 }
 
-// Bitwise instructions over four inputs, in two-input steps; results that are stored.
+// Bitwise instructions over four inputs, in two-input steps, with stored results.
 struct Graph {
   static constexpr unsigned inputs = 4;
   struct Node {
@@ -106,7 +106,7 @@ Graph random_graph(Random& random) {
   return graph;
 }
 
-// Is `node` a function of three of what is in `set` and the inputs? Tries every way to stop on the way down.
+// Whether `node` is a function of three values in `set` and the inputs. Tries all possible leaves.
 bool is_function_of_three(const Graph& graph, uint32_t set, std::set<unsigned> leaves, std::set<unsigned> open) {
   if (leaves.size() > 3) return false;
   if (open.empty()) return true;

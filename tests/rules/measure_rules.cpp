@@ -1,6 +1,6 @@
-// What ptxas makes of each rule's pattern and of its replacement, alone: the figures that composite_rules.def claims.
+// ptxas' figures for each rule's pattern and replacement alone, which composite_rules.def claims.
 //
-// Each rule becomes two kernels. No rule may claim more than it saves for sm_80 and for sm_90; --table prints all
+// Each rule becomes two kernels. No rule may claim more than its saving for sm_80 and for sm_90; --table prints all
 // figures.
 #include "ir/machine/figures/figures.h"
 #include "support/ptxas.h"

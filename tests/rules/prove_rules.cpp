@@ -1,9 +1,9 @@
 // Every rule of composite's legal form, proved for all inputs: pattern and replacement are stated over bit-vectors, and
-// Z3 finds no operands, and no literals under the rule's conditions, for which they differ. Wrong rules, planted here,
-// must be refuted.
+// Z3 finds no operands, and no literals under the rule's conditions, for which they differ. Planted wrong rules must be
+// refuted.
 //
-// A tree of any shape is covered row by row: BYTES and LOGIC say what one instruction does to operands of which bytes
-// or tables are known, so that the description of a tree follows by induction over its instructions.
+// A tree of any shape is covered row by row: BYTES and LOGIC state the effect of one instruction on operands whose
+// bytes or tables are known, so that the description of a tree follows by induction over its instructions.
 #include "transforms/composite/composite_rules.h"
 
 #include <chrono>
@@ -20,7 +20,7 @@ namespace {
 using namespace transforms::legal::composite;
 using z3::expr;
 
-constexpr unsigned effort = 400'000'000; // steps of Z3 for one row: a limit that no machine's speed moves
+constexpr unsigned effort = 400'000'000; // steps of Z3 for one row: a limit independent of the machine's speed
 
 // One row's unknowns, by name.
 class Statement {
@@ -33,7 +33,7 @@ public:
     return row->second;
   }
   void define(const std::string& name, const expr& value) { unknowns_.emplace(name, value); }
-  // A literal that the condition holds to 8 bits is those 8 bits, extended: Z3 sees through that at once.
+  // A literal that the condition limits to 8 bits is those 8 bits, extended, which simplifies the query for Z3.
   void narrow(const RuleExpression& condition);
   expr number(uint64_t value) { return context_.bv_val(value, 32); }
   expr value_of(const RuleTerm& term);
@@ -132,7 +132,7 @@ Proof prove(z3::context& context, const expr& left, const expr& right, const std
   solver.set("rlimit", effort);
   for (const expr& assumption : assumptions)
     solver.add(assumption);
-  // Conditions that nothing meets would prove anything.
+  // Unsatisfiable conditions would prove anything.
   if (solver.check() == z3::unsat) return {Verdict::vacuous, {}};
   solver.add(left != right);
   switch (solver.check()) {
@@ -156,8 +156,8 @@ bool same(const RuleTerm& a, const RuleTerm& b) {
          std::equal(a.operands.begin(), a.operands.end(), b.operands.begin(), b.operands.end(), same);
 }
 
-// Squares of differences of bytes as squares of vabsdiff4's bytes, which squares_agree() shows for all bytes. Of four
-// such squares in one sum Z3 does not see it.
+// Squares of differences of bytes as squares of vabsdiff4's bytes, proved for all bytes by squares_agree(). Z3 does not
+// find it for a sum of four such squares.
 bool squares_agree() {
   for (uint32_t a = 0; a < 256; ++a)
     for (uint32_t b = 0; b < 256; ++b)
@@ -215,7 +215,7 @@ Proof prove(const ByteRule& rule) {
   return prove(context, value, described, assumptions);
 }
 
-// For all tables at once: a, b and c are any functions of x, y and z. One bit stands for all, each is computed alone.
+// For all tables at once: a, b and c are any functions of x, y and z. One bit suffices, since all bits are independent.
 Proof prove(const LogicRule& rule) {
   z3::context context;
   Statement statement(context);
@@ -234,7 +234,7 @@ struct Lemma {
   const char *name, *left, *right, *condition;
 };
 
-// What the matcher takes for granted around the rows.
+// Assumptions of the matcher outside of the rows.
 constexpr Lemma lemmas[] = {
     {"the first input's table", "lop3.b32(a, b, c, 0xf0)", "add.s32(a, 0)", ""},
     {"the second input's table", "lop3.b32(a, b, c, 0xcc)", "add.s32(b, 0)", ""},
@@ -249,7 +249,7 @@ constexpr Lemma lemmas[] = {
     {"a sign", "prmt.b32(a, b, 0x8888)", "shr.s32(shl.b32(a, 24), 31)", ""},
 };
 
-// Each is wrong in one place.
+// Each has one error.
 constexpr Lemma planted[] = {
     {"rotate by 31 - n", "or.b32(shl.b32(a, #n), shr.u32(b, #m))", "shf.l.wrap.b32(b, a, #n)", "n + m == 31"},
     {"rotate the wrong way", "or.b32(shl.b32(a, #n), shr.u32(b, #m))", "shf.r.wrap.b32(b, a, #n)",

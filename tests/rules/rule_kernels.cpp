@@ -9,7 +9,7 @@ using namespace transforms::legal::composite;
 
 namespace {
 
-// Some literals for the rule's names that meet its conditions.
+// Literals for the rule's names that meet its conditions.
 class Literals {
 public:
   explicit Literals(const Rule& rule) : rule_(rule) {

@@ -1,4 +1,4 @@
-// Small kernels that hold one rule's pattern, or its replacement.
+// Small kernels that contain one rule's pattern, or its replacement.
 #pragma once
 
 #include "transforms/composite/composite_rules.h"
@@ -9,8 +9,8 @@
 namespace ptxrewrite::tests {
 
 // Thread t of `.entry NAME(.param .u64 buffer)` loads the rule's variables from buffer + 256 t, one every eight bytes,
-// computes the term and stores it at buffer + 256 t. Registers are made to meet the rule's facts, literals its
-// conditions; nothing if no literals were found that do.
+// computes the term and stores it at buffer + 256 t. Registers fulfil the rule's facts, literals its conditions.
+// Returns nullopt if no such literals were found.
 std::optional<std::string> kernel_of(const transforms::legal::composite::Rule& rule, const std::string& name,
                                      bool replaced);
 

@@ -1,4 +1,4 @@
-// docs/composite_rules.md, made from composite_rules.def: `rules_page FILE` says whether the file is current,
+// docs/composite_rules.md, generated from composite_rules.def: `rules_page FILE` checks that the file is current,
 // `rules_page --bless FILE` writes it.
 #include "transforms/composite/composite_rules.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 using namespace ptxrewrite::transforms::legal::composite;
 
-// For a cell of a table.
+// Escapes a text for a cell of a table.
 std::string cell(const std::string& text) {
   std::string result = "`";
   for (char c : text)
@@ -33,7 +33,7 @@ std::string page() {
       "| family | rule | term | where | becomes | PTX | sm | saves |\n|---|---|---|---|---|---|---|---|\n";
   std::string last;
   for (const Rule& rule : rules()) {
-    // A row with alternatives stands there once.
+    // A row with alternatives occurs once.
     if (last == rule.pattern_text + rule.condition_text) continue;
     last = rule.pattern_text + rule.condition_text;
     text += "| " + std::string(family_names[static_cast<size_t>(rule.family)]) + " | " + rule.name + " | " +

@@ -26,7 +26,7 @@ expr flag(const expr& condition) {
   return z3::ite(condition, condition.ctx().bv_val(1, 1), condition.ctx().bv_val(0, 1));
 }
 
-// 9.7.8.8, 9.7.8.9: amounts above the width count as the width.
+// 9.7.8.8, 9.7.8.9: amounts above the width are clamped to the width.
 expr shift_left(const expr& a, const expr& amount) {
   const unsigned n = width(a);
   return z3::ite(z3::uge(amount, number(amount, n)), number(a, 0), z3::shl(a, resized(amount, n)));
@@ -109,7 +109,7 @@ expr absolute_difference(const Operands& x, bool is_signed) {
   return x[2] + z3::ite(below, x[1] - x[0], x[0] - x[1]);
 }
 
-// 9.7.3.11, 9.7.3.12: numbers win over NaN, -0 is below +0.
+// 9.7.3.11, 9.7.3.12: a NaN operand is ignored, -0 is below +0.
 expr is_nan(const expr& a) {
   return z3::ugt(a & number(a, 0x7fffffff), number(a, 0x7f800000));
 }
@@ -265,7 +265,7 @@ void add_bits(std::map<std::string, Statement>& table) {
   table["bfi.b32"] = inserted_field;
   table["prmt.b32"] = permuted;
   table["lop3.b32"] = [](const Operands& x) { return stated_lop3(x[0], x[1], x[2], x[3]); };
-  // 9.7.1.21: no bits give 0, 32 or more the source.
+  // 9.7.1.21: length 0 gives 0, 32 or more the source.
   table["szext.clamp.s32"] = [](const Operands& x) {
     return z3::ite(x[1] == number(x[1], 0), number(x[0], 0), sign_extension(x[0], x[1]));
   };
@@ -274,7 +274,7 @@ void add_bits(std::map<std::string, Statement>& table) {
   table["bmsk.clamp.b32"] = [](const Operands& x) { return shift_left(low_ones(x[1]), x[0]); };
 }
 
-// 9.7.9.22: the two numbers, saturated, below c's lower half.
+// 9.7.9.22: the two saturated numbers, below c's lower half.
 expr packed_saturated(const Operands& x) {
   const auto saturated = [](const expr& a) {
     return smaller(larger(a, number(a, 0), true), number(a, 255), true).extract(7, 0);
@@ -282,7 +282,7 @@ expr packed_saturated(const Operands& x) {
   return z3::concat(x[2].extract(15, 0), z3::concat(saturated(x[0]), saturated(x[1])));
 }
 
-// 9.7.9.21: towards zero; what does not fit becomes the nearest number that does, NaN 0.
+// 9.7.9.21: rounds towards zero; clamps to the range, NaN gives 0.
 expr cut_float(const expr& a, bool is_signed) {
   const expr exponent = z3::zext(a.extract(30, 23), 24),
              wide = z3::zext(z3::concat(a.ctx().bv_val(1, 1), a.extract(22, 0)), 40);

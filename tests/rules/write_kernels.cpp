@@ -1,6 +1,6 @@
 // Writes a module with a kernel for every rule of composite's legal form, and random ones that move bytes and combine
-// bits, and a launch file that runs them all over operands at the edges: `write_kernels DIRECTORY`. `ptxrewrite verify`
-// then runs what the pass makes of them.
+// bits, and a launch file that runs them all on edge operands: `write_kernels DIRECTORY`. `ptxrewrite verify` then runs
+// the rewritten kernels.
 #include "tests/fuzz/random.h"
 #include "tests/rules/rule_kernels.h"
 
@@ -16,9 +16,9 @@ using namespace ptxrewrite;
 using transforms::legal::composite::Rule;
 
 constexpr unsigned threads = 256;
-constexpr unsigned words = 64; // of each thread
+constexpr unsigned words = 64; // per thread
 
-// Edges, small numbers, and anything; the same each time.
+// Edge values, small numbers, and random ones; always the same.
 std::string operands() {
   constexpr uint32_t edges[] = {0,          1,   31,     32,     33,         63,         64,         127, 128,
                                 255,        256, 0x7fff, 0x8000, 0xffff,     0x7fffffff, 0x80000000, ~0u, ~1u,
@@ -34,14 +34,14 @@ std::string operands() {
   return text;
 }
 
-// A kernel of random instructions that move bytes and combine bits, each over what came before.
+// A kernel of random instructions that move bytes and combine bits, each on earlier results.
 std::string random_kernel(const std::string& name, fuzz::Random& random) {
   constexpr unsigned inputs = 4, instructions = 14;
   std::string body;
   for (unsigned i = 0; i < inputs; ++i)
     body += "ld.global.b32 %r" + std::to_string(i) + ", [%rd3+" + std::to_string(4 * i) + "];\n";
   for (unsigned i = 0; i < instructions; ++i) {
-    // Recent ones mostly, so that trees grow deep.
+    // Mostly recent ones, so that trees get deep.
     auto source = [&] {
       const unsigned count = inputs + i;
       const unsigned back = random.one_in(3) ? static_cast<unsigned>(random.below(count))
