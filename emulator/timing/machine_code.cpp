@@ -26,6 +26,7 @@ constexpr std::array<std::string_view, cause_count> cause_names = {
     "scalar unit",
     "barrier unit",
     "memory port",
+    "instruction fetch",
     "staging entries",
     "expansion units",
     "L2 bandwidth",
@@ -327,6 +328,7 @@ MachineCode::MachineCode(const ir::Machine& machine, std::span<const Site> sites
     const auto& [base, in_file, straight] = place->second;
     code.piece = straight.piece[id.index()];
     code.place = straight.place[id.index()];
+    code.copies = lowering(*function).copies_of(function->instructions[id].block);
     if (code.instructions) {
       code.early_load = early_load(function->form_of(id));
       code.stores = stored(function->form_of(id));

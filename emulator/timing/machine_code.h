@@ -26,8 +26,9 @@ enum class Cause : uint8_t {
   unit_scalar, // composite-hpca13's
   unit_barrier,
   memory_port,
-  staging,   // entries of RegLess' staging units
-  expansion, // DAC's units of addresses and predicates
+  instruction_fetch, // what schedulers' instruction caches miss
+  staging,           // entries of RegLess' staging units
+  expansion,         // DAC's units of addresses and predicates
   l2_bandwidth,
   dram_bandwidth,
   wait_integer,
@@ -62,6 +63,7 @@ enum class AccessSpace : uint8_t { none, global, shared, constant };
 struct SiteCode {
   uint32_t instructions = 0;        // of the machine, on either datapath; 0: a part of others
   uint32_t weight = 0, uniform = 0; // of them
+  uint32_t copies = 1;              // that stand in the code, where its loop is unrolled
   Cause unit = Cause::issue;        // that the weight occupies, but for `other_weight` of it; issue: none
   double unit_clocks = 0;           // of the SM's unit, by machine instruction of a warp
   // An expansion's reciprocals and conversions are the special unit's, the rest of it is not.

@@ -14,22 +14,6 @@ double dram_bytes_per_clock(const ir::Machine& machine) {
   return machine.memory.achieved_dram_gb_per_second.value * 1000 / machine.clock_mhz;
 }
 
-const Technique& technique_of(const ModelInput& input) {
-  static const Technique none;
-  return input.technique ? *input.technique : none;
-}
-
-void add_demands(const Technique& technique, Demand& demand) {
-  demand.instructions += technique.instructions;
-  demand.issue_slots += technique.instructions;
-  for (size_t i = 0; i < cause_count; ++i)
-    demand.unit[i] += technique.demands[i];
-  demand.l2_bytes += technique.l2_bytes;
-  demand.l2_read_bytes += technique.l2_bytes;
-  demand.dram_read_bytes += technique.dram_read_bytes;
-  demand.dram_write_bytes += technique.dram_write_bytes;
-}
-
 // Units that every scheduler has its share of.
 bool in_pipeline(Cause unit) {
   return unit >= Cause::unit_integer && unit <= Cause::unit_scalar;
@@ -470,59 +454,6 @@ KernelTime Model::run() {
 std::vector<LoadTime> load_times(const ModelInput& input) {
   std::vector<LevelShares> shares;
   return load_times_by_level(input, shares);
-}
-
-Demand demand_of(const ModelInput& input) {
-  const Recording& recording = input.recording;
-  const Technique& technique = technique_of(input);
-  Demand demand;
-  double writes_seen = 0, writes = 0; // sectors
-  for_each_site(input, [&](uint32_t number, const emulator::InstructionCounters& counts) {
-    if (counts.executions == 0) return;
-    const SiteCode& code = input.code[number];
-    const SiteChange& change = technique.at(number);
-    if (!recording.sites[number].section) demand.steps += static_cast<double>(counts.executions);
-    const double share = 1 - change.skipped;
-    const double executions = static_cast<double>(counts.executions) * share;
-    demand.instructions += executions * code.instructions;
-    demand.issue_slots += executions * code.instructions * (change.slots - change.beside);
-    demand.uniform += executions * code.uniform;
-    const uint32_t unit_weight = code.weight - code.other_weight;
-    double clocks = executions * unit_weight * code.unit_clocks;
-    const AccessCounts &global = recording.global[number], &shared = recording.shared[number];
-    const AccessCounts& constant = recording.constant[number];
-    if (code.is_memory || global.accesses + shared.accesses) {
-      // From the blocks that were looked at to all.
-      const double performed = executions - static_cast<double>(counts.guarded_off) * share;
-      const auto seen = static_cast<double>(recording.executions[number]);
-      const double scale = ratio(performed, seen);
-      if (seen == 0) demand.unseen_accesses += performed;
-      clocks =
-          std::max(clocks, scale * static_cast<double>(global.port_clocks + shared.port_clocks + constant.port_clocks));
-      const SectorCounts& sectors = input.traffic.sectors[number];
-      const double to_l2 = static_cast<double>(sectors.reads - sectors.l1_hits + sectors.writes);
-      writes_seen += static_cast<double>(sectors.writes);
-      writes += scale * static_cast<double>(sectors.writes);
-      demand.l1_accesses += scale * static_cast<double>(global.accesses);
-      demand.sectors += scale * static_cast<double>(sectors.reads);
-      demand.l1_hit_sectors += scale * static_cast<double>(sectors.l1_hits);
-      demand.l2_bytes += scale * to_l2 * sector_bytes;
-      demand.l2_read_bytes += scale * static_cast<double>(sectors.reads - sectors.l1_hits) * sector_bytes;
-      demand.dram_read_bytes += scale * (static_cast<double>(sectors.dram) + sectors.cold) * sector_bytes;
-    }
-    if (code.unit == Cause::issue) return;
-    demand.unit[index(code.unit)] += clocks * change.unit;
-    const double slots = executions * std::min(change.slots - change.beside, change.unit);
-    demand.unit_slots[index(code.unit)] += slots * unit_weight;
-    if (code.other_weight == 0) return;
-    demand.unit[index(code.other_unit)] += executions * code.other_weight * code.other_clocks * change.unit;
-    demand.unit_slots[index(code.other_unit)] += slots * code.other_weight;
-  });
-  // As much of all writes as of those that were seen.
-  demand.dram_write_bytes =
-      static_cast<double>(input.traffic.dirty_written_back) * sector_bytes * ratio(writes, writes_seen);
-  add_demands(technique, demand);
-  return demand;
 }
 
 double KernelTime::cpi(const ir::Machine& machine) const {

@@ -72,6 +72,8 @@ struct Demand {
   double dram_bytes() const { return dram_read_bytes + dram_write_bytes; }
 };
 Demand demand_of(const ModelInput& input);
+// The launch's technique; one that changes nothing where it has none.
+const Technique& technique_of(const ModelInput& input);
 
 struct KernelTime {
   double clocks = 0;

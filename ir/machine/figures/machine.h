@@ -44,6 +44,12 @@ struct MemoryFacts {
   Figure outstanding_misses;                     // per SM
 };
 
+// Instructions on their way to the schedulers. Unknown: code of any size arrives in time.
+struct FetchFacts {
+  Figure cache_kib;       // the cache next to a scheduler
+  Figure bytes_per_clock; // that an SM's schedulers together get of what these caches miss
+};
+
 // Results (lanes) per clock and SM; a warp instruction takes 32 / figure clocks of its unit.
 struct ThroughputFacts {
   Figure integer_add, integer_multiply_add, shift, logic, compare;
@@ -78,6 +84,7 @@ struct Machine {
   bool uniform_datapath = false;
   OccupancyFacts occupancy;
   MemoryFacts memory;
+  FetchFacts fetch;
   ThroughputFacts throughput;
   LatencyFacts latency;
   LaunchFacts launch;
