@@ -4,6 +4,7 @@
 #include "cli/pipeline_options.h"
 #include "cuda/context/settings.h"
 #include "cuda/interpose/settings.h"
+#include "emulator/core/engine.h"
 #include "evaluate/common/module_input.h"
 #include "grammar/foreign_input.h"
 #include "support/file_io.h"
@@ -252,6 +253,7 @@ int run_exec(const ExecOptions& options, const Session& session) {
   if (!options.html.empty()) settings.html = std::filesystem::absolute(options.html).string();
   settings.fuel = cuda::emulator_limits().fuel;
   settings.memory = cuda::emulator_limits().memory;
+  settings.engine = emulator::word_of(emulator::default_engine());
   settings.host_threads = options.host_threads;
   set_environment(settings, *folder);
   // Host and device addresses must not overlap, which is guaranteed without address randomization. The call may be

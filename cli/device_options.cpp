@@ -1,5 +1,7 @@
 #include "cli/device_options.h"
 
+#include "emulator/core/engine.h"
+
 namespace ptxrewrite::cli {
 
 void add_device_options(Options& command, DeviceOptions& options) {
@@ -24,6 +26,17 @@ void add_limit_options(Options& command) {
                   "quarters of what there is)")
       .type_name("SIZE")
       .size_with_suffix();
+  command
+      .add_option(
+          "--engine",
+          [](const std::string& word) {
+            emulator::default_engine() = emulator::engine_of(word).value_or(emulator::Engine::automatic);
+          },
+          "who executes kernels on the emulator: interpreter (default), generated (native code by LLVM 19, made at "
+          "once), "
+          "or auto: native code where a kernel runs long enough for it")
+      .one_of({"auto", "interpreter", "generated"})
+      .type_name("ENGINE");
 }
 
 void add_machine_option(Options& command, DeviceOptions& options, const std::string& default_text) {

@@ -52,6 +52,7 @@ std::vector<std::string> environment_of(const Settings& settings) {
   add("PTXREWRITE_FUEL", std::to_string(settings.fuel));
   add("PTXREWRITE_MEMORY", std::to_string(settings.memory));
   add("PTXREWRITE_HOST_THREADS", std::to_string(settings.host_threads));
+  add("PTXREWRITE_ENGINE", settings.engine);
   return all;
 }
 
@@ -73,6 +74,7 @@ Settings settings_from_environment() {
   settings.fuel = number_of("PTXREWRITE_FUEL");
   settings.memory = number_of("PTXREWRITE_MEMORY");
   settings.host_threads = static_cast<unsigned>(number_of("PTXREWRITE_HOST_THREADS"));
+  settings.engine = text_of("PTXREWRITE_ENGINE");
   return settings;
 }
 

@@ -1,6 +1,7 @@
 // Decoding of one function: where registers and variables lie, one operation after the other, then the branches.
 #include "emulator/core/decode.h"
 
+#include "emulator/core/engine.h"
 #include "emulator/core/fuel.h"
 #include "emulator/core/function_end.h"
 #include "emulator/core/resize.h"
@@ -87,6 +88,10 @@ bool is_end_of_function(const MicroOp& op) {
 
 bool is_region_entry(const MicroOp& op) {
   return op.handler == &enter_region || op.handler == &enter_meeting_region;
+}
+
+bool is_meeting_place(const MicroOp& op) {
+  return op.handler == &enter_meeting_region;
 }
 
 unsigned lane_bits(ir::ScalarType type) {

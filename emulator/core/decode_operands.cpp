@@ -2,6 +2,7 @@
 #include "emulator/core/address.h"
 #include "emulator/core/block.h"
 #include "emulator/core/decode.h"
+#include "emulator/core/engine.h"
 #include "emulator/core/lanes.h"
 #include "emulator/core/resize.h"
 
@@ -62,6 +63,10 @@ LaneRef by_component(LaneRef first, ir::Selector selector, LaneRef zero) {
 }
 
 } // namespace
+
+bool is_lane_sum(const MicroOp& op) {
+  return op.handler == &add_lanes;
+}
 
 size_t Decoder::top_level(unsigned index) const {
   size_t position = 0;

@@ -2,6 +2,7 @@
 
 #include "emulator/core/block.h"
 #include "emulator/core/check.h"
+#include "emulator/core/engine.h"
 #include "emulator/core/fuel.h"
 #include "emulator/core/machine.h"
 #include "emulator/core/observer.h"
@@ -446,6 +447,7 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
   launch.request = &request;
   launch.memory = &memory;
   launch.machine = machine;
+  const std::unique_ptr<GeneratedLaunch> generated = machine ? nullptr : generated_launch(image, request);
   launch.threads = static_cast<uint32_t>(request.block.count());
   launch.warps = (launch.threads + warp_size - 1) / warp_size;
   launch.shared_bytes = image.static_shared() + request.shared_bytes;

@@ -1,6 +1,7 @@
 // Loading a module and launching its kernels: variables are placed, kernels decoded, blocks spread over host threads.
 #include "emulator/core/program.h"
 
+#include "emulator/core/engine.h"
 #include "emulator/core/grid.h"
 #include "emulator/core/machine.h"
 
@@ -336,6 +337,23 @@ Result<LaunchResult> LoadedProgram::launch(const LaunchRequest& given) {
 }
 
 } // namespace
+
+Engine& default_engine() {
+  static Engine engine = Engine::interpreter;
+  return engine;
+}
+
+static constexpr std::string_view engine_words[] = {"auto", "interpreter", "generated"};
+
+std::optional<Engine> engine_of(std::string_view word) {
+  for (const Engine engine : {Engine::automatic, Engine::interpreter, Engine::generated})
+    if (engine_words[static_cast<size_t>(engine)] == word) return engine;
+  return std::nullopt;
+}
+
+std::string word_of(Engine engine) {
+  return std::string(engine_words[static_cast<size_t>(engine)]);
+}
 
 Status check_dimensions(const Dimensions& grid, const Dimensions& block) {
   if (grid.count() == 0 || block.count() == 0)

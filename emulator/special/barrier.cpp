@@ -104,6 +104,7 @@ void decode_barrier(Decoder& decoder, ir::InstructionId) {
   op.source[2] = predicate;
   const bool is_aligned = form.opcode == ir::Opcode::bar || form.has(ir::Modifier::aligned);
   op.flags = is_aligned ? barrier_aligned : 0;
+  if (!form.has(ir::Modifier::arrive)) decoder.end_region(false); // the warp comes back there
   if (reduction == Reduction::none) return;
   const LaneRef target = decoder.destination(operands[0], lanes_of_bits(reduction == Reduction::popc ? 32 : 1));
   MicroOp& result = decoder.emit_further(reduction == Reduction::popc  ? &barrier_result<Reduction::popc>

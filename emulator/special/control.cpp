@@ -8,6 +8,7 @@
 #include "emulator/core/machine.h"
 #include "emulator/core/observer.h"
 #include "emulator/special/call_values.h"
+#include "emulator/special/known_handlers.h"
 #include "emulator/special/system_calls.h"
 
 #include <fmt/format.h>
@@ -191,6 +192,10 @@ const MicroOp* call_indirect(Warp& warp, const MicroOp& op) {
 }
 
 } // namespace
+
+bool is_plain_branch(const MicroOp& op) {
+  return op.handler == &branch;
+}
 
 const MicroOp* return_from_call(Warp& warp, const MicroOp& op) {
   const uint32_t leaving = warp.mask;

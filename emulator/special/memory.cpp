@@ -6,6 +6,7 @@
 #include "emulator/access/address_pattern.h"
 #include "emulator/core/decode.h"
 #include "emulator/core/watch.h"
+#include "emulator/special/known_handlers.h"
 
 #include <fmt/format.h>
 
@@ -416,6 +417,19 @@ void decode_store(Decoder& decoder, ir::InstructionId) {
 }
 
 } // namespace
+
+std::optional<MemoryHandler> memory_handler(Handler handler) {
+  for (const unsigned bytes : {1u, 2u, 4u, 8u, 16u}) {
+    for (const bool narrow : {false, true}) {
+      if (handler == load_of(bytes, narrow)) return MemoryHandler{MemoryHandler::load, bytes, narrow};
+      if (handler == store_of(bytes, narrow)) return MemoryHandler{MemoryHandler::store, bytes, narrow};
+    }
+    if (handler == load_fixed_of(bytes)) return MemoryHandler{MemoryHandler::fixed_load, bytes, false};
+    if (handler == load_slot_of(bytes)) return MemoryHandler{MemoryHandler::slot_load, bytes, false};
+    if (handler == store_slot_of(bytes)) return MemoryHandler{MemoryHandler::slot_store, bytes, false};
+  }
+  return std::nullopt;
+}
 
 Space decode_space(ir::StateSpace space) {
   switch (space) {

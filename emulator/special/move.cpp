@@ -3,6 +3,7 @@
 #include "emulator/core/address.h"
 #include "emulator/core/decode.h"
 #include "emulator/core/resize.h"
+#include "emulator/special/known_handlers.h"
 
 #include <fmt/format.h>
 
@@ -217,6 +218,14 @@ void decode_isspacep(Decoder& decoder, ir::InstructionId) {
 }
 
 } // namespace
+
+std::optional<PartHandler> part_handler(Handler handler) {
+  for (const auto& [whole, part] : {std::pair(16u, 8u), {32u, 8u}, {32u, 16u}, {64u, 16u}, {64u, 32u}})
+    for (const bool inserts : {false, true})
+      if (handler == (inserts ? by_widths<Insert>(whole, part) : by_widths<Extract>(whole, part)))
+        return PartHandler{inserts, whole, part};
+  return std::nullopt;
+}
 
 void add_move_operations(OperationTable& table) {
   table.special("mov*", &decode_mov);

@@ -1,4 +1,5 @@
 // Creates the hooks that the settings of `exec` request. This file is linked into the library that programs load.
+#include "emulator/core/engine.h"
 #include "evaluate/exec/capturing.h"
 #include "evaluate/exec/comparing.h"
 #include "evaluate/exec/rewriting.h"
@@ -11,6 +12,7 @@ namespace {
 cuda::LaunchHooks make_hooks(const cuda::Settings& settings) {
   if (settings.fuel) cuda::emulator_limits().fuel = settings.fuel;
   cuda::emulator_limits().memory = settings.memory;
+  if (const auto engine = emulator::engine_of(settings.engine)) emulator::default_engine() = *engine;
   cuda::LaunchHooks hooks;
   const auto images = std::make_shared<LaunchImages>();
   if (!settings.capture.empty())

@@ -1,13 +1,15 @@
 // Speed of the emulator: thread instructions per second on whole kernels, and nanoseconds per warp instruction by
 // class.
 //
-//   emulator_benchmark kernel LAUNCH_FILE SIZE KERNEL [ROUNDS]   one launch of the plan, on 1 and on 2 host threads
-//   emulator_benchmark classes [TURNS] [NAME]                    one instruction at a time, in a loop of so many turns;
-//                                                                those whose name holds NAME
+//   emulator_benchmark [--engine ENGINE] kernel LAUNCH_FILE SIZE KERNEL [ROUNDS]
+//       one launch of the plan, on 1 and on 2 host threads
+//   emulator_benchmark [--engine ENGINE] classes [TURNS] [NAME]
+//       one instruction at a time, in a loop of TURNS turns; only classes whose name contains NAME
 //
 // Times are of the launch alone (buffers are filled, and results written once, before), the best of the rounds, which
 // alternate between 1 and 2 threads. Peak memory is the process's, less the buffers.
 #include "cuda/session.h"
+#include "emulator/core/engine.h"
 #include "grammar/reader.h"
 #include "launch/launch_file.h"
 #include "support/file_io.h"
@@ -70,11 +72,12 @@ int bench_kernel(const std::string& path, const std::string& size, const std::st
       counters = std::move(result->runs[1].counters);
     }
   const double millions = static_cast<double>(counters.thread_instructions) * 1e-6;
-  std::printf("%-28s %9.1f M instructions  %7.0f M/s on 1 core  %5.2f ns per warp instruction  %4.2fx on 2 cores  "
-              "peak memory %.0f MB = buffers %.0f MB + %.0f MB\n",
-              kernel.c_str(), millions, millions / best[0],
-              best[0] * 1e9 / static_cast<double>(counters.warp_instructions), best[0] / best[1], peak_megabytes(),
-              bytes / 1048576, peak_megabytes() - bytes / 1048576);
+  std::printf(
+      "%-28s %-11s %9.1f M instructions  %7.0f M/s on 1 core  %5.2f ns per warp instruction  %4.2fx on 2 cores  "
+      "peak memory %.0f MB = buffers %.0f MB + %.0f MB\n",
+      kernel.c_str(), emulator::word_of(emulator::default_engine()).c_str(), millions, millions / best[0],
+      best[0] * 1e9 / static_cast<double>(counters.warp_instructions), best[0] / best[1], peak_megabytes(),
+      bytes / 1048576, peak_megabytes() - bytes / 1048576);
   return 0;
 }
 
@@ -280,10 +283,15 @@ int bench_classes(int turns, const std::string& wanted) {
 } // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 2 && std::string(argv[1]) == "--engine") {
+    emulator::default_engine() = emulator::engine_of(argv[2]).value_or(emulator::Engine::automatic);
+    argc -= 2;
+    argv += 2;
+  }
   const std::string mode = argc > 1 ? argv[1] : "";
   if (mode == "classes") return bench_classes(argc > 2 ? std::atoi(argv[2]) : 2000, argc > 3 ? argv[3] : "");
   if (mode == "kernel" && argc >= 5) return bench_kernel(argv[2], argv[3], argv[4], argc > 5 ? std::atoi(argv[5]) : 5);
-  std::fprintf(stderr, "usage: emulator_benchmark kernel LAUNCH_FILE SIZE KERNEL [ROUNDS]\n"
-                       "       emulator_benchmark classes [TURNS] [NAME]\n");
+  std::fprintf(stderr, "usage: emulator_benchmark [--engine ENGINE] kernel LAUNCH_FILE SIZE KERNEL [ROUNDS]\n"
+                       "       emulator_benchmark [--engine ENGINE] classes [TURNS] [NAME]\n");
   return 2;
 }

@@ -102,6 +102,7 @@ size_t count_unstated(std::string_view opcode) {
 }
 
 int run(std::vector<std::string_view> opcodes) {
+  if (!take_engine(opcodes)) return 77;
 #ifndef PTXREWRITE_HAVE_MPFR
   std::printf("skipped: built without MPFR\n");
   return 77;

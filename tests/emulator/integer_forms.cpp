@@ -113,6 +113,7 @@ constexpr std::string_view integer_opcodes[] = {
     "vmin2", "vmax2",    "vabsdiff2", "vset2", "vadd4", "vsub4", "vavrg4", "vmin4", "vmax4", "vset4", "vabsdiff4"};
 
 int run(std::vector<std::string_view> opcodes) {
+  if (!take_engine(opcodes)) return 77;
   if (opcodes.empty()) opcodes.assign(std::begin(integer_opcodes), std::end(integer_opcodes));
   FormTest test(make_threads(), &reference_for);
   size_t empty = 0;

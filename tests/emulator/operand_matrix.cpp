@@ -76,6 +76,7 @@ void test_values(const std::vector<std::string_view>& opcodes, FormTest& test, S
 }
 
 int run(std::vector<std::string_view> arguments) {
+  if (!take_engine(arguments)) return 77;
   const Way way = !arguments.empty() && arguments.front() == "--ssa" ? Way::through_ssa : Way::as_written;
   if (way == Way::through_ssa) arguments.erase(arguments.begin());
   const bool everything = arguments.empty();

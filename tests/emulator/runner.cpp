@@ -1,6 +1,7 @@
 #include "tests/emulator/runner.h"
 
 #include "emulator/core/emulator.h"
+#include "emulator/core/engine.h"
 #include "grammar/reader.h"
 #include "ir/core/print.h"
 #include "ir/ssa/ssa.h"
@@ -209,6 +210,16 @@ Result<std::vector<std::byte>> execute(const std::string& text, std::span<const 
 }
 
 } // namespace
+
+bool take_engine(std::vector<std::string_view>& words) {
+  if (std::erase(words, "--generated") == 0) return true;
+  if (const std::string reason = emulator::why_no_generator(); !reason.empty()) {
+    std::printf("skipped: %s\n", reason.c_str());
+    return false;
+  }
+  emulator::default_engine() = emulator::Engine::generated;
+  return true;
+}
 
 Result<std::vector<std::byte>> run_text(const std::string& text, std::span<const std::byte> parameter,
                                         size_t result_bytes, Way way) {

@@ -48,6 +48,10 @@ struct Observation {
 // As the text has the kernel, or read, taken into SSA form and out of it, printed and read again.
 enum class Way : uint8_t { as_written, through_ssa };
 
+// Takes `--generated` off the words of a command line: all that is run after that is generated code. False: there is no
+// generator here, which is said.
+bool take_engine(std::vector<std::string_view>& words);
+
 // Runs one thread of the kernel `k` of a module, whose parameters are a pointer to `result_bytes` bytes of zeros and,
 // behind it, aligned to 64 bytes, `parameter`. What it leaves in these bytes.
 Result<std::vector<std::byte>> run_text(const std::string& text, std::span<const std::byte> parameter,

@@ -3,7 +3,7 @@
 //   fuzz_rewrites [--count N] [--first SEED] [--only SEED [--show]] [--sweeps] [--longer N] [--seconds S]
 //                 [--passes CHAIN [--form legal|annotated|hardware] [--assume WORD]] [--no-rewrites] [--integers]
 //                 [--may-refuse] [--ptxas] [--linear] [--darsie] [--regless] [--dac] [--integer-chains] [--run-ahead]
-//                 [--jobs N]
+//                 [--jobs N] [--generated]
 //                 [--weight NAME=NUMBER]... [--knob NAME=NUMBER]...
 //                 [--write FOLDER]
 //
@@ -15,9 +15,11 @@
 // entry a warp, with two blocks at a time; what leaves the queues is compared with the original.
 // --integer-chains: kernels of integer instructions that read each other, and all forms of composite.
 // --run-ahead: kernels with many loops, and all ways in which dac's legal form issues their loads ahead.
+// --generated: as generated code, and so without check mode.
 // The kernel of a seed is always the same (with the same weights and knobs). --write keeps what failed: the PTX file, a
 // launch file and its buffers beside it, and the kernel reduced to what still fails. Exit code 1 when something failed,
-// 77 when --ptxas finds no ptxas.
+// 77 when --ptxas finds no ptxas, or --generated no LLVM.
+#include "emulator/core/engine.h"
 #include "emulator/observe/mark_check.h"
 #include "evaluate/reduce/reducer.h"
 #include "support/file_io.h"
@@ -549,6 +551,8 @@ bool parse_options(int argc, char** argv, Options& options) {
     } else if (word == "--run-ahead") {
       options.run_ahead = true;
       options.knobs = loop_knobs();
+    } else if (word == "--generated") {
+      emulator::default_engine() = emulator::Engine::generated;
     } else if (word == "--ptxas") {
       options.assembles = true;
     } else if (word == "--may-refuse") {
@@ -619,6 +623,10 @@ int main(int argc, char** argv) {
   }
   if (options.assembles && !find_ptxas().ok()) {
     std::printf("skipped: no ptxas on this machine\n");
+    return 77;
+  }
+  if (emulator::default_engine() == emulator::Engine::generated && !emulator::why_no_generator().empty()) {
+    std::printf("skipped: %s\n", emulator::why_no_generator().c_str());
     return 77;
   }
   std::vector<Driver> drivers(options.jobs, Driver(options));

@@ -1,0 +1,21 @@
+// In the place of the generator, where the build found no LLVM.
+#include "emulator/core/engine.h"
+
+#include "support/log.h"
+
+#include <mutex>
+
+namespace ptxrewrite::emulator {
+
+std::unique_ptr<GeneratedLaunch> generated_launch(KernelImage&, const LaunchRequest& request) {
+  static std::once_flag said;
+  if (request.machines.get<EngineSetting>().engine.value_or(default_engine()) != Engine::interpreter)
+    std::call_once(said, [] { log(LogLevel::info, "kernels are interpreted: " + why_no_generator()); });
+  return nullptr;
+}
+
+std::string why_no_generator() {
+  return "this program was built without LLVM 19 (Debian: llvm-19-dev)";
+}
+
+} // namespace ptxrewrite::emulator

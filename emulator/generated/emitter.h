@@ -1,0 +1,147 @@
+// Writes one function of LLVM IR for a plan: for a full warp, or for any lanes of one.
+//
+// All lanes that are active at the entry stay so until the function returns, so that values are computed for all of
+// them, and of lanes that are not active anything may come out: what is written back to the frame is chosen by the
+// active lanes. Between pieces of code values lie in stack slots, which LLVM makes registers of.
+//
+// The function returns to the interpreter wherever lanes may part, meet or wait, and before an instruction that it does
+// not know. An access that is not as expected is left to the handler of its micro-operation, which finds the fault.
+#pragma once
+
+#include "emulator/generated/context.h"
+#include "emulator/generated/plan.h"
+
+#include <string>
+
+namespace ptxrewrite::emulator::generated {
+
+// number + vector in each lane; one of them may be missing.
+struct LaneValue {
+  Value number = nullptr;
+  Value vector = nullptr;
+  unsigned bits = 32;
+  bool open_nan = false;
+  bool is_uniform() const { return vector == nullptr; }
+};
+
+// The lanes that execute a micro-operation.
+struct Execution {
+  bool guarded = false;
+  LaneValue guard;       // of one bit
+  Value lanes = nullptr; // vector of conditions: active and guard; null: all 32
+  Value mask = nullptr;  // the same as 32 bits
+};
+
+class Emitter {
+public:
+  Emitter(Ir& ir, Plan& plan, bool full_warp);
+
+  // False: the plan does not hold, and nothing can be made of it.
+  bool emit(const std::string& name);
+
+private:
+  struct Storage {
+    Value number = nullptr, vector = nullptr; // stack slots
+  };
+  struct Range {
+    Value begin, size, host; // 64-bit numbers
+  };
+
+  // --- emitter.cpp: the function, its pieces and its ends ---
+  void begin_function(const std::string& name);
+  void load_entry_values();
+  void load_entry_value(uint32_t offset, const Slot& slot, Label other_warp);
+  void emit_piece(const Piece& piece);
+  void emit_region(uint32_t index);
+  void emit_op(uint32_t index);
+  void emit_branch(uint32_t index);
+  Label piece_label(uint32_t first);
+  void jump_to(uint32_t first);
+  // To the interpreter at a micro-operation, with all values that are needed there in the frame.
+  void leave_at(uint32_t index);
+  void count_guard(const MicroOp& op, const Execution& execution);
+  void count(Value place, Value by);
+  Value field(size_t offset, Type type, unsigned alignment = 8);
+
+  // --- lane_values.cpp: where values are ---
+  LaneValue read(LaneRef lanes, unsigned bits);
+  LaneValue read_register(uint32_t offset, unsigned bits);
+  LaneValue load_frame(uint32_t offset, unsigned bits);
+  void store_frame(uint32_t offset, const LaneValue& value, Value lanes);
+  void write(LaneRef lanes, LaneValue value, const Execution& execution);
+  LaneValue selected(const LaneValue& guard, LaneValue value, LaneValue old);
+  void keep_between();
+  Value frame_place(uint32_t offset);
+  Value vector_of(const LaneValue& value);
+  Value canonical_vector_of(const LaneValue& value);
+  LaneValue canonical(LaneValue value);
+  Execution execution_of(const MicroOp& op);
+  Value first_lane(const Execution& execution);
+
+  // --- lane_operations.cpp ---
+  void emit_row(uint32_t index, const OpInfo& info, const Execution& execution);
+  LaneValue linear(const Recipe& recipe, const LaneValue& a, const LaneValue& b);
+  void emit_part(const MicroOp& op, const OpInfo& info, const Execution& execution);
+  void emit_call(uint32_t index, const OpInfo& info, const Execution& execution);
+  void call_handler(uint32_t index, const OpUses& uses, const Execution& execution);
+
+  // --- memory_accesses.cpp ---
+  // An access while it is written: ways through it that meet again in `done`.
+  struct Access {
+    uint32_t index = 0;
+    const MicroOp* op = nullptr;
+    MemoryHandler memory;
+    const Execution* execution = nullptr;
+    Range range;
+    LaneValue address;
+    uint64_t size = 0; // bytes of a lane
+    Label slow = nullptr, done = nullptr;
+    std::vector<LaneValue> old;             // of the destinations, where there is a guard
+    std::vector<LaneValue> stored;          // what is stored, canonical
+    std::vector<Label> from;                // ways to `done`
+    std::vector<std::vector<Value>> loaded; // on each of them
+    unsigned bits() const { return memory.bytes * 8; }
+  };
+  bool find_range(const MicroOp& op, const MemoryHandler& memory, Range& range);
+  void emit_load(uint32_t index, const OpInfo& info, const Execution& execution);
+  void emit_store(uint32_t index, const OpInfo& info, const Execution& execution);
+  LaneValue address_of(const MicroOp& op, const MemoryHandler& memory);
+  Value wide(const Access& access, Value address);
+  Value is_inside(const Access& access, Value address, uint64_t bytes);
+  Value is_aligned(const Access& access, Value address);
+  Value host_of(const Access& access, Value address);
+  void arrive(Access& access, std::vector<Value> loaded);
+  void skip_without_lanes(Access& access);
+  void emit_slow(Access& access, const OpUses& uses, bool as_numbers);
+  void emit_number_load(Access& access);
+  void emit_number_store(Access& access);
+  // How the addresses of a full warp lie: at one place; `size` bytes apart; likewise for each half of the warp.
+  enum class Pattern : uint8_t { same, line, halves_same, halves_line, any };
+  Pattern pattern_of(const Access& access) const;
+  void emit_full_warp(Access& access, bool is_store);
+  void load_lines(Access& access, const std::vector<Value>& hosts);
+  void store_lines(Access& access, const std::vector<Value>& hosts);
+  void load_places(Access& access, const std::vector<Value>& hosts);
+  void store_places(Access& access, const std::vector<Value>& hosts);
+  void emit_masked_line(Access& access, bool is_store);
+  void emit_chosen_lanes(Access& access, bool is_store);
+
+  Ir& ir_;
+  Plan& plan_;
+  FunctionCode& code_;
+  bool full_;
+  bool holds_ = true;
+  std::map<uint32_t, Storage> storage_; // of slots between pieces
+  std::map<uint32_t, LaneValue> held_;  // in this piece
+  std::set<uint32_t> changed_;          // of those: written in it
+  std::map<uint32_t, Label> labels_;    // of pieces
+  Label entry_ = nullptr;
+  Label stack_ = nullptr; // the first block: stack slots
+  Value context_ = nullptr, registers_ = nullptr, fuel_ = nullptr, active_ = nullptr, active_lanes_ = nullptr,
+        active_count_ = nullptr, regions_ = nullptr, guards_ = nullptr;
+};
+
+// Called by generated code: the handler of one micro-operation, for the lanes of `mask`.
+const MicroOp* call_one(Warp* warp, const MicroOp* op, uint32_t mask);
+
+} // namespace ptxrewrite::emulator::generated

@@ -1,0 +1,147 @@
+// The functions of LLVM that the generator calls, by their names without the prefix: llvm->BuildAdd is LLVMBuildAdd.
+//
+// The library is loaded when the first kernel is compiled: linking it would cost every start of every command some 25
+// milliseconds, and the program runs without it.
+#pragma once
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Core.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/LLJIT.h>
+#include <llvm-c/Orc.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+
+#include <string>
+
+namespace ptxrewrite::emulator::generated {
+
+#define PTXREWRITE_LLVM_FUNCTIONS(FUNCTION)                                                                            \
+  FUNCTION(AddAttributeAtIndex)                                                                                        \
+  FUNCTION(AddCase)                                                                                                    \
+  FUNCTION(AddFunction)                                                                                                \
+  FUNCTION(AddIncoming)                                                                                                \
+  FUNCTION(AppendBasicBlockInContext)                                                                                  \
+  FUNCTION(ArrayType2)                                                                                                 \
+  FUNCTION(BuildAShr)                                                                                                  \
+  FUNCTION(BuildAdd)                                                                                                   \
+  FUNCTION(BuildAlloca)                                                                                                \
+  FUNCTION(BuildAnd)                                                                                                   \
+  FUNCTION(BuildBitCast)                                                                                               \
+  FUNCTION(BuildBr)                                                                                                    \
+  FUNCTION(BuildCall2)                                                                                                 \
+  FUNCTION(BuildCondBr)                                                                                                \
+  FUNCTION(BuildExtractElement)                                                                                        \
+  FUNCTION(BuildFAdd)                                                                                                  \
+  FUNCTION(BuildFCmp)                                                                                                  \
+  FUNCTION(BuildFDiv)                                                                                                  \
+  FUNCTION(BuildFMul)                                                                                                  \
+  FUNCTION(BuildFNeg)                                                                                                  \
+  FUNCTION(BuildFPExt)                                                                                                 \
+  FUNCTION(BuildFPToSI)                                                                                                \
+  FUNCTION(BuildFPToUI)                                                                                                \
+  FUNCTION(BuildFPTrunc)                                                                                               \
+  FUNCTION(BuildFSub)                                                                                                  \
+  FUNCTION(BuildGEP2)                                                                                                  \
+  FUNCTION(BuildICmp)                                                                                                  \
+  FUNCTION(BuildInsertElement)                                                                                         \
+  FUNCTION(BuildIntToPtr)                                                                                              \
+  FUNCTION(BuildLShr)                                                                                                  \
+  FUNCTION(BuildLoad2)                                                                                                 \
+  FUNCTION(BuildMul)                                                                                                   \
+  FUNCTION(BuildNot)                                                                                                   \
+  FUNCTION(BuildOr)                                                                                                    \
+  FUNCTION(BuildPhi)                                                                                                   \
+  FUNCTION(BuildPtrToInt)                                                                                              \
+  FUNCTION(BuildRet)                                                                                                   \
+  FUNCTION(BuildSExt)                                                                                                  \
+  FUNCTION(BuildSIToFP)                                                                                                \
+  FUNCTION(BuildSelect)                                                                                                \
+  FUNCTION(BuildShl)                                                                                                   \
+  FUNCTION(BuildShuffleVector)                                                                                         \
+  FUNCTION(BuildStore)                                                                                                 \
+  FUNCTION(BuildSub)                                                                                                   \
+  FUNCTION(BuildSwitch)                                                                                                \
+  FUNCTION(BuildTrunc)                                                                                                 \
+  FUNCTION(BuildUIToFP)                                                                                                \
+  FUNCTION(BuildXor)                                                                                                   \
+  FUNCTION(BuildZExt)                                                                                                  \
+  FUNCTION(ConstInt)                                                                                                   \
+  FUNCTION(ConstNull)                                                                                                  \
+  FUNCTION(ConstVector)                                                                                                \
+  FUNCTION(CountParams)                                                                                                \
+  FUNCTION(CreateBuilderInContext)                                                                                     \
+  FUNCTION(CreateEnumAttribute)                                                                                        \
+  FUNCTION(CreatePassBuilderOptions)                                                                                   \
+  FUNCTION(CreateTargetMachine)                                                                                        \
+  FUNCTION(DisposeBuilder)                                                                                             \
+  FUNCTION(DisposeMessage)                                                                                             \
+  FUNCTION(DisposeModule)                                                                                              \
+  FUNCTION(DisposePassBuilderOptions)                                                                                  \
+  FUNCTION(DoubleTypeInContext)                                                                                        \
+  FUNCTION(FloatTypeInContext)                                                                                         \
+  FUNCTION(FunctionType)                                                                                               \
+  FUNCTION(GetBasicBlockTerminator)                                                                                    \
+  FUNCTION(GetEnumAttributeKindForName)                                                                                \
+  FUNCTION(GetErrorMessage)                                                                                            \
+  FUNCTION(DisposeErrorMessage)                                                                                        \
+  FUNCTION(GetHostCPUFeatures)                                                                                         \
+  FUNCTION(GetHostCPUName)                                                                                             \
+  FUNCTION(GetDefaultTargetTriple)                                                                                     \
+  FUNCTION(GetInsertBlock)                                                                                             \
+  FUNCTION(GetIntrinsicDeclaration)                                                                                    \
+  FUNCTION(GetMDKindIDInContext)                                                                                       \
+  FUNCTION(GetParam)                                                                                                   \
+  FUNCTION(GetTargetFromTriple)                                                                                        \
+  FUNCTION(GetUndef)                                                                                                   \
+  FUNCTION(GetPoison)                                                                                                  \
+  FUNCTION(GetVersion)                                                                                                 \
+  FUNCTION(GlobalGetValueType)                                                                                         \
+  FUNCTION(IntTypeInContext)                                                                                           \
+  FUNCTION(IntrinsicGetType)                                                                                           \
+  FUNCTION(LookupIntrinsicID)                                                                                          \
+  FUNCTION(MDStringInContext2)                                                                                         \
+  FUNCTION(MDNodeInContext2)                                                                                           \
+  FUNCTION(MetadataAsValue)                                                                                            \
+  FUNCTION(ModuleCreateWithNameInContext)                                                                              \
+  FUNCTION(OrcCreateLLJIT)                                                                                             \
+  FUNCTION(OrcCreateLLJITBuilder)                                                                                      \
+  FUNCTION(OrcCreateNewThreadSafeContext)                                                                              \
+  FUNCTION(OrcCreateNewThreadSafeModule)                                                                               \
+  FUNCTION(OrcDisposeThreadSafeContext)                                                                                \
+  FUNCTION(OrcJITDylibCreateResourceTracker)                                                                           \
+  FUNCTION(OrcJITTargetMachineBuilderCreateFromTargetMachine)                                                          \
+  FUNCTION(OrcLLJITAddLLVMIRModuleWithRT)                                                                              \
+  FUNCTION(OrcLLJITBuilderSetJITTargetMachineBuilder)                                                                  \
+  FUNCTION(OrcLLJITGetMainJITDylib)                                                                                    \
+  FUNCTION(OrcLLJITGetDataLayoutStr)                                                                                   \
+  FUNCTION(OrcLLJITGetTripleString)                                                                                    \
+  FUNCTION(OrcLLJITLookup)                                                                                             \
+  FUNCTION(OrcReleaseResourceTracker)                                                                                  \
+  FUNCTION(OrcResourceTrackerRemove)                                                                                   \
+  FUNCTION(OrcThreadSafeContextGetContext)                                                                             \
+  FUNCTION(PointerTypeInContext)                                                                                       \
+  FUNCTION(PositionBuilderAtEnd)                                                                                       \
+  FUNCTION(PrintModuleToString)                                                                                        \
+  FUNCTION(RunPasses)                                                                                                  \
+  FUNCTION(SetAlignment)                                                                                               \
+  FUNCTION(SetDataLayout)                                                                                              \
+  FUNCTION(SetMetadata)                                                                                                \
+  FUNCTION(SetTarget)                                                                                                  \
+  FUNCTION(TypeOf)                                                                                                     \
+  FUNCTION(ValueAsMetadata)                                                                                            \
+  FUNCTION(VectorType)                                                                                                 \
+  FUNCTION(VerifyFunction)                                                                                             \
+  FUNCTION(VoidTypeInContext)
+
+struct Llvm {
+#define FUNCTION(name) decltype(&::LLVM##name) name = nullptr;
+  PTXREWRITE_LLVM_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+};
+
+// Null: it is not installed, or is another version; `reason` says so.
+const Llvm* load_llvm(std::string& reason);
+
+} // namespace ptxrewrite::emulator::generated

@@ -1,0 +1,439 @@
+// Loads and stores. Code is made for one way in which the lanes' addresses may lie: that of the addresses which the
+// interpreter has left in the frame. Whether they lie so is asked when the code runs. If not, outside of the range that
+// the interpreter found for this micro-operation last, or misaligned, the handler does the access, and finds the fault.
+#include "emulator/generated/emitter.h"
+
+#include "emulator/core/address.h"
+
+#include <cstring>
+
+namespace ptxrewrite::emulator::generated {
+namespace {
+
+constexpr unsigned half_warp = warp_size / 2;
+
+std::vector<unsigned> half_starts() {
+  std::vector<unsigned> lanes(warp_size, 0);
+  for (unsigned lane = half_warp; lane < warp_size; ++lane)
+    lanes[lane] = half_warp;
+  return lanes;
+}
+std::vector<unsigned> counting(unsigned count, unsigned first = 0, unsigned step = 1) {
+  std::vector<unsigned> lanes;
+  for (unsigned i = 0; i < count; ++i)
+    lanes.push_back(first + i * step);
+  return lanes;
+}
+
+} // namespace
+
+bool Emitter::find_range(const MicroOp& op, const MemoryHandler& memory, Range& range) {
+  ir_.use_scalars();
+  const auto number = [&](uint64_t value) { return ir_.scalar_constant(64, value); };
+  const bool is_fixed = memory.kind == MemoryHandler::fixed_load;
+  switch (static_cast<Space>(op.flags & 0xff)) {
+  case Space::global:
+  case Space::generic: {
+    if (is_fixed) return false;
+    const Value place =
+        ir_.offset(field(offsetof(CodeContext, ranges), ir_.pointer()), op.auxiliary * sizeof(AccessSite));
+    range.begin = ir_.load(ir_.scalar(64), ir_.offset(place, offsetof(MemoryRange, begin)), 8);
+    range.size = ir_.load(ir_.scalar(64), ir_.offset(place, offsetof(MemoryRange, size)), 8);
+    range.host = ir_.load(ir_.scalar(64), ir_.offset(place, offsetof(MemoryRange, host)), 8);
+    return true;
+  }
+  case Space::shared:
+    range.begin = number(0);
+    range.size = field(offsetof(CodeContext, shared_bytes), ir_.scalar(64));
+    range.host = field(offsetof(CodeContext, shared), ir_.scalar(64));
+    return true;
+  case Space::constant:
+    if (memory.kind == MemoryHandler::store) return false;
+    range.begin = number(0);
+    range.size = number(code_.image.constant_bank.size());
+    range.host = number(reinterpret_cast<uintptr_t>(code_.image.constant_bank.data()));
+    return true;
+  case Space::parameter:
+    if (!is_fixed) return false;
+    range.begin = number(0);
+    range.size = number(code_.image.parameter_bytes);
+    range.host = field(offsetof(CodeContext, parameters), ir_.scalar(64));
+    return true;
+  case Space::local:
+  case Space::cluster:
+    return false;
+  }
+  return false;
+}
+
+LaneValue Emitter::address_of(const MicroOp& op, const MemoryHandler& memory) {
+  const unsigned bits = memory.narrow_base ? 32 : 64;
+  const auto offset = static_cast<uint64_t>(op.immediate);
+  LaneValue address;
+  address.bits = bits;
+  if (memory.kind != MemoryHandler::fixed_load) address = canonical(read(op.source[0], bits));
+  ir_.use_scalars();
+  const Value constant = ir_.scalar_constant(bits, offset);
+  if (!address.number)
+    address.number = constant;
+  else if (offset)
+    address.number = ir_.add(address.number, constant);
+  return address;
+}
+
+// Narrow addresses wrap at 32 bits.
+Value Emitter::wide(const Access& access, Value address) {
+  return access.address.bits == 64 ? address : ir_.zext(address, 64);
+}
+
+Value Emitter::is_inside(const Access& access, Value address, uint64_t bytes) {
+  const Value wanted = ir_.scalar_constant(64, bytes);
+  const Value fits = ir_.icmp(LLVMIntUGE, access.range.size, wanted);
+  const Value beyond = ir_.sub(access.range.size, wanted);
+  return ir_.bit_and(fits, ir_.icmp(LLVMIntULE, ir_.sub(address, access.range.begin), beyond));
+}
+
+Value Emitter::is_aligned(const Access& access, Value address) {
+  return ir_.icmp(LLVMIntEQ, ir_.bit_and(address, ir_.scalar_constant(64, access.size - 1)),
+                  ir_.scalar_constant(64, 0));
+}
+
+Value Emitter::host_of(const Access& access, Value address) {
+  return ir_.pointer_at(ir_.add(ir_.sub(access.range.host, access.range.begin), address));
+}
+
+void Emitter::arrive(Access& access, std::vector<Value> loaded) {
+  access.from.push_back(ir_.here());
+  access.loaded.push_back(std::move(loaded));
+  ir_.jump(access.done);
+}
+
+// Of a guarded access: without any lane nothing happens.
+void Emitter::skip_without_lanes(Access& access) {
+  std::vector<Value> old;
+  for (const LaneValue& value : access.old)
+    old.push_back(canonical_vector_of(value));
+  ir_.use_scalars();
+  const Label executes = ir_.label("execute"), skips = ir_.label("skip");
+  ir_.branch(ir_.icmp(LLVMIntNE, access.execution->mask, ir_.scalar_constant(32, 0)), executes, skips);
+  ir_.place_at(skips);
+  arrive(access, old);
+  ir_.place_at(executes);
+}
+
+// `as_numbers`: all lanes loaded from one address.
+void Emitter::emit_slow(Access& access, const OpUses& uses, bool as_numbers) {
+  ir_.place_at(access.slow);
+  call_handler(access.index, uses, *access.execution);
+  std::vector<Value> loaded;
+  for (const LaneUse& destination : uses.destinations) {
+    if (as_numbers) {
+      ir_.use_scalars();
+      const Value lane =
+          ir_.mul(ir_.zext(first_lane(*access.execution), 64), ir_.scalar_constant(64, access.memory.bytes));
+      loaded.push_back(ir_.load(ir_.scalar(access.bits()), ir_.offset(frame_place(destination.lanes.offset()), lane),
+                                access.memory.bytes));
+    } else {
+      loaded.push_back(load_frame(destination.lanes.offset(), access.bits()).vector);
+    }
+  }
+  arrive(access, loaded);
+}
+
+void Emitter::emit_number_load(Access& access) {
+  ir_.use_scalars();
+  const Value address = wide(access, access.address.number);
+  const Label loads = ir_.label("load");
+  ir_.branch_expected(ir_.bit_and(is_inside(access, address, access.size), is_aligned(access, address)), loads,
+                      access.slow);
+  ir_.place_at(loads);
+  const Value host = host_of(access, address);
+  std::vector<Value> loaded;
+  for (unsigned i = 0; i < access.op->count; ++i) {
+    Value value = ir_.load(ir_.scalar(access.bits()), ir_.offset(host, i * access.memory.bytes), access.memory.bytes);
+    if (access.execution->guarded)
+      value = ir_.select(vector_of(access.execution->guard), ir_.splat(value), canonical_vector_of(access.old[i]));
+    loaded.push_back(value);
+  }
+  arrive(access, loaded);
+}
+
+// The last lane's value stays.
+void Emitter::emit_number_store(Access& access) {
+  ir_.use_scalars();
+  const bool all = full_ && !access.execution->guarded;
+  bool numbers = true;
+  for (const LaneValue& value : access.stored)
+    numbers &= value.is_uniform();
+  if (!all && !numbers) return ir_.jump(access.slow);
+  const Value address = wide(access, access.address.number);
+  const Label stores = ir_.label("store");
+  ir_.branch_expected(ir_.bit_and(is_inside(access, address, access.size), is_aligned(access, address)), stores,
+                      access.slow);
+  ir_.place_at(stores);
+  const Value host = host_of(access, address);
+  for (unsigned i = 0; i < access.op->count; ++i) {
+    const LaneValue& value = access.stored[i];
+    ir_.store(value.is_uniform() ? value.number : ir_.extract(vector_of(value), warp_size - 1),
+              ir_.offset(host, i * access.memory.bytes), access.memory.bytes);
+  }
+  arrive(access, {});
+}
+
+Emitter::Pattern Emitter::pattern_of(const Access& access) const {
+  const LaneRef base = access.op->source[0];
+  const unsigned bytes = access.address.bits / 8;
+  const std::byte* lanes = nullptr;
+  for (const std::byte* frame : plan_.frames) {
+    // A frame that nobody has written holds zeros.
+    static constexpr std::byte zeros[warp_size * 8] = {};
+    if (base.base() != LaneBase::registers || lanes) break;
+    if (std::memcmp(frame + base.offset(), zeros, warp_size * bytes) != 0) lanes = frame + base.offset();
+  }
+  if (!lanes) return Pattern::line;
+  const auto address = [&](unsigned lane) {
+    uint64_t value = 0;
+    std::memcpy(&value, lanes + lane * bytes, bytes);
+    return value;
+  };
+  for (const Pattern pattern : {Pattern::same, Pattern::line, Pattern::halves_same, Pattern::halves_line}) {
+    const bool halves = pattern == Pattern::halves_same || pattern == Pattern::halves_line;
+    const bool line = pattern == Pattern::line || pattern == Pattern::halves_line;
+    bool holds = true;
+    for (unsigned lane = 0; lane < warp_size; ++lane) {
+      const unsigned first = halves ? lane / half_warp * half_warp : 0;
+      holds &= address(lane) == address(first) + (line ? (lane - first) * access.size : 0);
+    }
+    if (holds) return pattern;
+  }
+  return Pattern::any;
+}
+
+// Whether the vector of the addresses lies as expected does not change in a loop that moves the number on: LLVM moves
+// the question out of it.
+void Emitter::emit_full_warp(Access& access, bool is_store) {
+  const Pattern pattern = pattern_of(access);
+  if (pattern == Pattern::any) return emit_chosen_lanes(access, is_store);
+  const bool halves = pattern == Pattern::halves_same || pattern == Pattern::halves_line;
+  const bool line = pattern == Pattern::line || pattern == Pattern::halves_line;
+  const unsigned bits = access.address.bits, period = halves ? half_warp : warp_size;
+  const Value vector = access.address.vector;
+  const Value firsts = ir_.shuffle(vector, vector, halves ? half_starts() : std::vector<unsigned>(warp_size, 0));
+  const Value expected = line ? ir_.ramp(bits, access.size, period) : ir_.llvm.ConstNull(ir_.vector(bits));
+  Value good = ir_.holds_for_all(ir_.icmp(LLVMIntEQ, ir_.sub(vector, firsts), expected));
+  ir_.use_scalars();
+  std::vector<Value> places;
+  for (unsigned lane = 0; lane < warp_size; lane += period)
+    places.push_back(wide(access, ir_.add(access.address.number, ir_.extract(vector, lane))));
+  good = ir_.bit_and(good, is_aligned(access, halves ? ir_.bit_or(places[0], places[1]) : places[0]));
+  for (Value place : places)
+    good = ir_.bit_and(good, is_inside(access, place, line ? period * access.size : access.size));
+  const Label as_expected = ir_.label("access");
+  ir_.branch_expected(good, as_expected, access.slow);
+  ir_.place_at(as_expected);
+  std::vector<Value> hosts;
+  for (Value place : places)
+    hosts.push_back(host_of(access, place));
+  if (is_store)
+    line ? store_lines(access, hosts) : store_places(access, hosts);
+  else
+    line ? load_lines(access, hosts) : load_places(access, hosts);
+}
+
+void Emitter::load_lines(Access& access, const std::vector<Value>& hosts) {
+  const unsigned count = access.op->count, parts = static_cast<unsigned>(hosts.size());
+  const Type part = ir_.llvm.VectorType(ir_.scalar(access.bits()), warp_size / parts * count);
+  std::vector<Value> loaded;
+  for (Value host : hosts)
+    loaded.push_back(ir_.load(part, host, access.memory.bytes));
+  if (parts == 1 && count == 1) return arrive(access, loaded);
+  std::vector<Value> elements;
+  for (unsigned i = 0; i < count; ++i)
+    elements.push_back(ir_.shuffle(loaded.front(), loaded.back(), counting(warp_size, i, count)));
+  arrive(access, elements);
+}
+
+void Emitter::store_lines(Access& access, const std::vector<Value>& hosts) {
+  const unsigned count = access.op->count, each = warp_size / static_cast<unsigned>(hosts.size());
+  // All elements behind one another, then those of a lane together.
+  std::vector<Value> parts;
+  for (const LaneValue& value : access.stored)
+    parts.push_back(vector_of(value));
+  while (parts.size() > 1) {
+    std::vector<Value> joined;
+    const unsigned width = warp_size * count / static_cast<unsigned>(parts.size());
+    for (size_t i = 0; i < parts.size(); i += 2)
+      joined.push_back(ir_.shuffle(parts[i], parts[i + 1], counting(2 * width)));
+    parts = joined;
+  }
+  for (unsigned part = 0; part < hosts.size(); ++part) {
+    std::vector<unsigned> lanes;
+    for (unsigned lane = part * each; lane < (part + 1) * each; ++lane)
+      for (unsigned i = 0; i < count; ++i)
+        lanes.push_back(i * warp_size + lane);
+    const bool as_it_is = count == 1 && hosts.size() == 1;
+    ir_.store(as_it_is ? parts[0] : ir_.shuffle(parts[0], parts[0], lanes), hosts[part], access.memory.bytes);
+  }
+  arrive(access, {});
+}
+
+void Emitter::load_places(Access& access, const std::vector<Value>& hosts) {
+  std::vector<Value> loaded;
+  for (unsigned i = 0; i < access.op->count; ++i) {
+    std::vector<Value> vectors;
+    for (Value host : hosts)
+      vectors.push_back(ir_.splat(
+          ir_.load(ir_.scalar(access.bits()), ir_.offset(host, i * access.memory.bytes), access.memory.bytes)));
+    std::vector<unsigned> lanes(half_warp, 0);
+    lanes.resize(warp_size, warp_size);
+    loaded.push_back(hosts.size() == 1 ? vectors[0] : ir_.shuffle(vectors[0], vectors[1], lanes));
+  }
+  arrive(access, loaded);
+}
+
+// The last lane's value stays.
+void Emitter::store_places(Access& access, const std::vector<Value>& hosts) {
+  const unsigned each = warp_size / static_cast<unsigned>(hosts.size());
+  for (unsigned i = 0; i < access.op->count; ++i) {
+    const Value vector = vector_of(access.stored[i]);
+    for (unsigned part = 0; part < hosts.size(); ++part)
+      ir_.store(ir_.extract(vector, (part + 1) * each - 1), ir_.offset(hosts[part], i * access.memory.bytes),
+                access.memory.bytes);
+  }
+  arrive(access, {});
+}
+
+// Some lanes of a warp whose addresses, those of the other lanes too, are `size` bytes apart.
+void Emitter::emit_masked_line(Access& access, bool is_store) {
+  const unsigned bits = access.address.bits;
+  const Value vector = access.address.vector, mask = access.execution->mask, lanes = access.execution->lanes;
+  const Value firsts = ir_.shuffle(vector, vector, std::vector<unsigned>(warp_size, 0));
+  Value good = ir_.holds_for_all(ir_.icmp(LLVMIntEQ, ir_.sub(vector, firsts), ir_.ramp(bits, access.size)));
+  ir_.use_scalars();
+  const Value start = wide(access, ir_.add(access.address.number, ir_.extract(vector, 0)));
+  const Value before = ir_.intrinsic("llvm.ctlz", {ir_.scalar(32)}, {mask, ir_.scalar_constant(1, 1)});
+  const Value last = ir_.sub(ir_.scalar_constant(32, warp_size - 1), before);
+  const auto place = [&](Value lane) {
+    return ir_.add(start, ir_.mul(ir_.zext(lane, 64), ir_.scalar_constant(64, access.size)));
+  };
+  good = ir_.bit_and(good, is_aligned(access, start));
+  good = ir_.bit_and(good, is_inside(access, place(first_lane(*access.execution)), access.size));
+  good = ir_.bit_and(good, is_inside(access, place(last), access.size));
+  const Label as_expected = ir_.label("access");
+  ir_.branch_expected(good, as_expected, access.slow);
+  ir_.place_at(as_expected);
+  const Value host = host_of(access, start), alignment = ir_.scalar_constant(32, access.memory.bytes);
+  const Type type = ir_.vector(access.bits());
+  if (is_store) {
+    ir_.intrinsic("llvm.masked.store", {type, ir_.pointer()}, {vector_of(access.stored[0]), host, alignment, lanes});
+    return arrive(access, {});
+  }
+  const Value old = access.execution->guarded ? canonical_vector_of(access.old[0]) : ir_.llvm.ConstNull(type);
+  arrive(access, {ir_.intrinsic("llvm.masked.load", {type, ir_.pointer()}, {host, alignment, lanes, old})});
+}
+
+// Any lanes at any addresses, by gather and scatter.
+void Emitter::emit_chosen_lanes(Access& access, bool is_store) {
+  if (access.op->count > 1 || access.memory.bytes < 4) return ir_.jump(access.slow);
+  if (access.execution->lanes && pattern_of(access) == Pattern::line) return emit_masked_line(access, is_store);
+  ir_.use_vectors();
+  const Value lanes = access.execution->lanes;
+  Value addresses = wide(access, vector_of(access.address));
+  if (lanes) {
+    // Lanes that do not execute get the address of one that does.
+    const Value least = ir_.intrinsic("llvm.vector.reduce.umin", {ir_.vector(64)},
+                                      {ir_.select(lanes, addresses, ir_.constant(64, ~uint64_t(0)))});
+    addresses = ir_.select(lanes, addresses, ir_.splat(least));
+  }
+  const Value size = ir_.scalar_constant(64, access.size);
+  const Value beyond = ir_.splat(ir_.sub(access.range.size, size));
+  const Value offsets = ir_.sub(addresses, ir_.splat(access.range.begin));
+  const Value all_inside = ir_.holds_for_all(ir_.icmp(LLVMIntULE, offsets, beyond));
+  const Value all_bits = ir_.intrinsic("llvm.vector.reduce.or", {ir_.vector(64)}, {addresses});
+  ir_.use_scalars();
+  const Value fits = ir_.icmp(LLVMIntUGE, access.range.size, size);
+  const Label goes_on = ir_.label("lanes_inside");
+  ir_.branch_expected(ir_.bit_and(ir_.bit_and(all_inside, fits), is_aligned(access, all_bits)), goes_on, access.slow);
+  ir_.place_at(goes_on);
+  ir_.use_vectors();
+  const Type pointers = ir_.llvm.VectorType(ir_.pointer(), warp_size);
+  const Value hosts = ir_.llvm.BuildIntToPtr(
+      ir_.builder, ir_.add(addresses, ir_.splat(ir_.sub(access.range.host, access.range.begin))), pointers, "");
+  const Value mask = lanes ? lanes : ir_.constant(1, 1);
+  const Value alignment = ir_.scalar_constant(32, access.memory.bytes);
+  const Type type = ir_.vector(access.bits());
+  if (is_store) {
+    ir_.intrinsic("llvm.masked.scatter", {type, pointers}, {vector_of(access.stored[0]), hosts, alignment, mask});
+    return arrive(access, {});
+  }
+  const Value old = access.execution->guarded ? canonical_vector_of(access.old[0]) : ir_.llvm.ConstNull(type);
+  arrive(access, {ir_.intrinsic("llvm.masked.gather", {type, pointers}, {hosts, alignment, mask, old})});
+}
+
+void Emitter::emit_load(uint32_t index, const OpInfo& info, const Execution& execution) {
+  const MicroOp& op = code_.op(index);
+  const OpUses uses = code_.uses(index, info);
+  Access access{index, &op, info.memory, &execution};
+  access.size = uint64_t(info.memory.bytes) * op.count;
+  const bool found = find_range(op, info.memory, access.range);
+  const bool uniform_address =
+      info.kind == OpKind::fixed_load || read(op.source[0], info.memory.narrow_base ? 32 : 64).is_uniform();
+  const bool local = static_cast<Space>(op.flags & 0xff) == Space::local;
+  const bool as_numbers = uniform_address && !execution.guarded && !local;
+  for (const LaneUse& destination : uses.destinations)
+    if (plan_.slots.at(destination.lanes.offset()).in_frame) return emit_call(index, info, execution);
+  access.slow = ir_.label("slow");
+  access.done = ir_.label("loaded");
+  if (execution.guarded) {
+    for (const LaneUse& destination : uses.destinations)
+      access.old.push_back(read_register(destination.lanes.offset(), destination.bits));
+    skip_without_lanes(access);
+  }
+  if (!found) {
+    ir_.jump(access.slow);
+  } else {
+    access.address = address_of(op, info.memory);
+    if (access.address.is_uniform())
+      emit_number_load(access);
+    else if (full_ && !execution.guarded)
+      emit_full_warp(access, false);
+    else
+      emit_chosen_lanes(access, false);
+  }
+  emit_slow(access, uses, as_numbers);
+  ir_.place_at(access.done);
+  for (size_t i = 0; i < uses.destinations.size(); ++i) {
+    LaneValue value;
+    value.bits = access.bits();
+    const Value phi = ir_.llvm.BuildPhi(ir_.builder, as_numbers ? ir_.scalar(value.bits) : ir_.vector(value.bits), "");
+    for (size_t way = 0; way < access.from.size(); ++way)
+      ir_.llvm.AddIncoming(phi, &access.loaded[way][i], &access.from[way], 1);
+    (as_numbers ? value.number : value.vector) = phi;
+    held_[uses.destinations[i].lanes.offset()] = value;
+    changed_.insert(uses.destinations[i].lanes.offset());
+  }
+}
+
+void Emitter::emit_store(uint32_t index, const OpInfo& info, const Execution& execution) {
+  const MicroOp& op = code_.op(index);
+  const OpUses uses = code_.uses(index, info);
+  Access access{index, &op, info.memory, &execution};
+  access.size = uint64_t(info.memory.bytes) * op.count;
+  if (!find_range(op, info.memory, access.range)) return emit_call(index, info, execution);
+  access.address = address_of(op, info.memory);
+  for (unsigned i = 0; i < op.count; ++i)
+    access.stored.push_back(canonical(read(code_.element(op, i, op.source[1]), access.bits())));
+  access.slow = ir_.label("slow");
+  access.done = ir_.label("stored");
+  if (execution.guarded) skip_without_lanes(access);
+  if (access.address.is_uniform())
+    emit_number_store(access);
+  else if (full_ && !execution.guarded)
+    emit_full_warp(access, true);
+  else
+    emit_chosen_lanes(access, true);
+  emit_slow(access, uses, false);
+  ir_.place_at(access.done);
+}
+
+} // namespace ptxrewrite::emulator::generated

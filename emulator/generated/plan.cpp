@@ -1,0 +1,240 @@
+#include "emulator/generated/plan.h"
+
+#include "emulator/core/address.h"
+#include "emulator/core/decode.h"
+
+#include <algorithm>
+#include <deque>
+
+namespace ptxrewrite::emulator::generated {
+namespace {
+
+// Larger kernels are compiled in several functions.
+constexpr unsigned largest_plan = 1200;
+
+bool is_uniform_special(LaneRef lanes) {
+  return lanes == thread_special(ThreadSpecial::warpid) || lanes == thread_special(ThreadSpecial::zero);
+}
+
+// Of a + b, and of a scaled by a number that all lanes have in common.
+Shape shape_of_sum(Shape a, Shape b) {
+  if (a == Shape::uniform && b == Shape::uniform) return Shape::uniform;
+  if (a == Shape::vector && b == Shape::vector) return Shape::vector;
+  return Shape::sum;
+}
+Shape joined(Shape a, Shape b) {
+  if (a == b) return a;
+  if (a == Shape::uniform) return b;
+  return b == Shape::uniform ? a : Shape::sum;
+}
+
+} // namespace
+
+Plan::Plan(FunctionCode& function_code, uint32_t entry_index, const UniformAtEntry& uniform)
+    : code(function_code), entry(entry_index) {
+  find_pieces();
+  find_slots();
+  find_shapes(uniform);
+}
+
+void Plan::find_pieces() {
+  std::deque<uint32_t> waiting{entry};
+  while (!waiting.empty()) {
+    const uint32_t first = waiting.front();
+    waiting.pop_front();
+    if (pieces.contains(first) || (size() > largest_plan && first != entry)) continue;
+    const Piece& piece = pieces.emplace(first, piece_at(first)).first->second;
+    waiting.insert(waiting.end(), piece.followers.begin(), piece.followers.end());
+  }
+}
+
+Piece Plan::piece_at(uint32_t first) {
+  Piece piece;
+  piece.first = first;
+  uint32_t at = code.is_region(first) ? first + 1 : first;
+  for (;; ++at) {
+    piece.past = at;
+    if (code.is_region(at)) {
+      piece.end = Piece::falls;
+      piece.followers = {at};
+      return piece;
+    }
+    const OpInfo info = code.info(at);
+    if (info.kind == OpKind::stop) return piece;
+    if (info.kind == OpKind::branch) {
+      piece.end = Piece::branches;
+      piece.followers = {code.index_of(std::bit_cast<const MicroOp*>(code.op(at).immediate))};
+      if (code.op(at).guard) piece.followers.push_back(at + 1);
+      return piece;
+    }
+    const bool is_call = info.kind == OpKind::call || info.kind == OpKind::collective ||
+                         (info.kind == OpKind::row && !info.recipe->build);
+    ++(is_call ? called : built);
+  }
+}
+
+void Plan::use(const LaneUse& use, bool writes) {
+  if (!use.lanes || use.lanes.base() != LaneBase::registers) return;
+  Slot& slot = slots[use.lanes.offset()];
+  if (slot.bits == 0) slot.bits = use.bits;
+  // Of two widths, wider than a register of the host, or not of one instruction alone.
+  if (slot.bits != use.bits || use.bits > 64) slot.in_frame = true;
+  slot.written |= writes;
+}
+
+void Plan::find_slots() {
+  for (const auto& [first, piece] : pieces)
+    for (uint32_t at = code.is_region(first) ? first + 1 : first; at < piece.past; ++at) {
+      const OpUses uses = code.uses(at, code.info(at));
+      for (const LaneUse& source : uses.sources)
+        use(source, false);
+      for (const LaneUse& destination : uses.destinations)
+        use(destination, true);
+      if (code.op(at).guard) use({code.op(at).guard, 1}, false);
+      // The carry flag lives as long as the function, and is no register.
+      const ir::Form& form =
+          code.function.source->form_of(ir::InstructionId(code.op(at).instruction - code.function.first_instruction));
+      if (form.effects.reads_carry || form.effects.writes_carry)
+        for (const auto& list : {uses.sources, uses.destinations})
+          for (const LaneUse& lanes : list)
+            if (lanes.bits == 1 && !code.is_register(lanes.lanes.offset())) slots[lanes.lanes.offset()].in_frame = true;
+    }
+  for (const auto& [first, piece] : pieces)
+    if (piece.end == Piece::branches && code.op(piece.past).guard) use({code.op(piece.past).guard, 1}, false);
+}
+
+Shape Plan::shape_of_base(LaneRef lanes) const {
+  switch (lanes.base()) {
+  case LaneBase::constants:
+  case LaneBase::block_special:
+    return Shape::uniform;
+  case LaneBase::thread_special:
+    return is_uniform_special(lanes) ? Shape::uniform : Shape::vector;
+  case LaneBase::registers:
+    break;
+  }
+  return Shape::vector;
+}
+
+void Plan::find_shapes(const UniformAtEntry& uniform) {
+  for (uint32_t offset : code.live_at(entry))
+    if (const auto slot = slots.find(offset); slot != slots.end() && !uniform.contains(offset))
+      slot->second.shape = Shape::vector;
+  for (auto& [offset, slot] : slots)
+    if (!code.is_register(offset)) slot.shape = Shape::vector;
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (const auto& [first, piece] : pieces)
+      changed |= walk(piece);
+  }
+}
+
+Held Plan::read(const std::map<uint32_t, Held>& held, const LaneUse& use) {
+  if (!use.lanes) return {};
+  if (use.lanes.base() != LaneBase::registers) return {shape_of_base(use.lanes)};
+  Slot& slot = slots[use.lanes.offset()];
+  if (slot.in_frame) return {Shape::vector};
+  if (const auto known = held.find(use.lanes.offset()); known != held.end()) return known->second;
+  slot.between = true;
+  return {slot.shape, slot.open_nan};
+}
+
+// Those that are not held here come from the pieces before.
+void Plan::need(const std::map<uint32_t, Held>& held, const std::vector<uint32_t>& offsets) {
+  for (uint32_t offset : offsets)
+    if (const auto slot = slots.find(offset); slot != slots.end() && slot->second.written && !held.contains(offset))
+      slot->second.between = true;
+}
+
+bool Plan::walk(const Piece& piece) {
+  std::map<uint32_t, Held> held;
+  need(held, code.live_at(piece.first));
+  for (uint32_t at = code.is_region(piece.first) ? piece.first + 1 : piece.first; at < piece.past; ++at)
+    walk_op(at, held);
+  if (piece.end == Piece::branches && code.op(piece.past).guard) (void)read(held, {code.op(piece.past).guard, 1});
+  need(held, code.live_at(piece.past));
+  for (uint32_t follower : piece.followers)
+    need(held, code.live_at(follower));
+  bool changed = false;
+  for (const auto& [offset, value] : held) {
+    Slot& slot = slots[offset];
+    const Shape shape = joined(slot.shape, value.shape);
+    const bool open = slot.open_nan || value.open_nan;
+    changed |= shape != slot.shape || open != slot.open_nan;
+    slot.shape = shape;
+    slot.open_nan = open;
+  }
+  return changed;
+}
+
+void Plan::walk_op(uint32_t index, std::map<uint32_t, Held>& held) {
+  const OpInfo info = code.info(index);
+  const OpUses uses = code.uses(index, info);
+  const MicroOp& op = code.op(index);
+  if (info.kind == OpKind::collective) need(held, code.live_at(index));
+  std::vector<Held> sources;
+  bool all_uniform = true;
+  for (const LaneUse& source : uses.sources) {
+    sources.push_back(read(held, source));
+    all_uniform &= sources.back().shape == Shape::uniform;
+  }
+  const bool guard_is_uniform = !op.guard || read(held, {op.guard, 1}).shape == Shape::uniform;
+  Held result{Shape::vector};
+  switch (info.kind) {
+  case OpKind::row:
+    if (!info.recipe->build) break;
+    if (info.recipe->traits & is_copy)
+      result = sources[0];
+    else if (info.recipe->traits & (is_sum | is_difference))
+      result.shape = shape_of_sum(sources[0].shape, sources[1].shape);
+    else if (info.recipe->traits & is_scaling && sources[1].shape == Shape::uniform)
+      result.shape = sources[0].shape;
+    else if (all_uniform)
+      result.shape = Shape::uniform;
+    if (info.recipe->traits & leaves_open_nans) result.open_nan = true;
+    break;
+  case OpKind::lane_sum:
+    result.shape = shape_of_sum(sources[0].shape, sources[1].shape);
+    if (result.shape == Shape::vector) result.shape = Shape::sum;
+    break;
+  case OpKind::shift:
+    result.shape = sources[0].shape == Shape::uniform ? Shape::uniform : Shape::sum;
+    break;
+  case OpKind::extraction:
+    if (all_uniform) result.shape = Shape::uniform;
+    break;
+  case OpKind::insertion: {
+    const Held old = read(held, uses.destinations[0]);
+    if (all_uniform && old.shape == Shape::uniform) result.shape = Shape::uniform;
+    break;
+  }
+  case OpKind::load:
+    if (all_uniform && static_cast<Space>(op.flags & 0xff) != Space::local) result.shape = Shape::uniform;
+    break;
+  case OpKind::fixed_load:
+    result.shape = Shape::uniform;
+    break;
+  case OpKind::store:
+  case OpKind::call:
+  case OpKind::collective:
+  case OpKind::branch:
+  case OpKind::stop:
+    break;
+  }
+  const bool is_load = info.kind == OpKind::load || info.kind == OpKind::fixed_load;
+  for (const LaneUse& destination : uses.destinations) {
+    if (!destination.lanes || slots[destination.lanes.offset()].in_frame) continue;
+    Held written = result;
+    if (op.guard) {
+      const Held old = read(held, destination);
+      written.open_nan |= old.open_nan;
+      const bool stays_uniform =
+          guard_is_uniform && !is_load && result.shape == Shape::uniform && old.shape == Shape::uniform;
+      written.shape = stays_uniform ? Shape::uniform : Shape::vector;
+    }
+    held[destination.lanes.offset()] = written;
+  }
+}
+
+} // namespace ptxrewrite::emulator::generated
