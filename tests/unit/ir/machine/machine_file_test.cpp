@@ -63,6 +63,7 @@ void check_same(const ir::Machine& a, const ir::Machine& b) {
   };
   check_figures(a.issue_rate, b.issue_rate);
   check_figures(a.memory, b.memory);
+  check_figures(a.fetch, b.fetch);
   check_figures(a.throughput, b.throughput);
   check_figures(a.latency, b.latency);
   check_figures(a.launch, b.launch);
@@ -78,9 +79,9 @@ TEST_CASE("the fields are all members of a machine, each once") {
     CHECK(names.insert(field.name).second);
     CHECK(ir::find_machine_field(field.section, field.key) == &field);
   }
-  constexpr size_t figures =
-      1 + (sizeof(ir::MemoryFacts) + sizeof(ir::ThroughputFacts) + sizeof(ir::LatencyFacts) + sizeof(ir::LaunchFacts)) /
-              sizeof(ir::Figure);
+  constexpr size_t figures = 1 + (sizeof(ir::MemoryFacts) + sizeof(ir::FetchFacts) + sizeof(ir::ThroughputFacts) +
+                                  sizeof(ir::LatencyFacts) + sizeof(ir::LaunchFacts)) /
+                                     sizeof(ir::Figure);
   constexpr size_t others = 5 + 12; // of Machine and of OccupancyFacts
   CHECK(names.size() == figures + others);
   double value = 1;
