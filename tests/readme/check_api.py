@@ -46,7 +46,7 @@ def main():
             if not os.path.exists(own) or sentence.replace("`", "") not in text_of(own):
                 complaints.append(f"{header}: not on its page: {sentence}")
         for page, words in (  # above a member, behind one, behind an enumerator's line, code at a header's head
-                ("classptxrewrite::emulator::Program", "Error: no such kernel, bad dimensions, wrong parameter size"),
+                ("classptxrewrite::emulator::Program", "Returns an error for an unknown kernel, bad dimensions, a wrong parameter size"),
                 ("structptxrewrite::emulator::InstructionCounters", "executions in which no active lane's guard was true"),
                 ("structptxrewrite::transforms::Obligation", 'readable: "0 <= 4*P1 + 4*tid.x < 2^31"'),
                 ("emulator.h", "auto program = Program::load(module, memory);")):
