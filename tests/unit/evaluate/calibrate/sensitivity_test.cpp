@@ -17,7 +17,8 @@ namespace {
 std::unique_ptr<ir::MachineFile> two_guesses() {
   Diagnostics diagnostics;
   std::unique_ptr<ir::MachineFile> file = ir::read_machine_file(
-      SourceFile("mine.toml", "base = \"titanv\"\n[memory]\nl2_slices = 24\noutstanding_misses = 256\n[latency]\nl2 "
+      SourceFile("mine.toml", "base = \"titanv\"\n[memory]\nl2_slices = 24\noutstanding_misses = "
+                              "256\n[fetch]\nbytes_per_clock = 32\n[latency]\nl2 "
                               "= \"215?\"\nconstant = 27\nmatrix = 20\n"
                               "[throughput]\nfp32 = \"64?\"\nconvert8 = 64\nbit_field_extract = 32\n"
                               "[launch]\nconstant = 2100\nper_block = 1\n"),
