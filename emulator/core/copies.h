@@ -33,7 +33,7 @@ struct PendingCopy {
 void carry_out(const PendingCopy& copy);
 // Of a copy that has been carried out: does it report to its mbarrier?
 bool reports(const PendingCopy& copy);
-// Counts a copy's bytes at its mbarrier, behind its report if it has one. Returns the fault's message, or an empty
+// Counts a copy's bytes at its mbarrier, after its report if it makes one. Returns the fault's message, or an empty
 // string.
 std::string complete_copy(std::byte* barrier, uint32_t bytes, bool reports);
 

@@ -132,7 +132,7 @@ void add_mbarrier_operations(OperationTable& table); // before the asynchronous 
 void add_async_operations(OperationTable& table);    // before the memory operations: st.async
 void add_memory_operations(OperationTable& table);
 void add_atomic_operations(OperationTable& table);
-void add_multimem_operations(OperationTable& table); // behind what it is like
+void add_multimem_operations(OperationTable& table); // after the families whose operations it repeats
 void add_control_operations(OperationTable& table);
 void add_warp_operations(OperationTable& table); // before the barriers: bar.warp
 void add_barrier_operations(OperationTable& table);

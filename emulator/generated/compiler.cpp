@@ -12,7 +12,7 @@
 namespace ptxrewrite::emulator::generated {
 namespace {
 
-// Stack slots become values; what is the same twice is computed once; what does not change in a loop leaves it.
+// Promotes stack slots to SSA values, removes common subexpressions, hoists loop invariants.
 constexpr const char* passes = "function(sroa,early-cse,simplifycfg,loop-mssa(licm),early-cse)";
 
 std::string text_of(const Llvm& llvm, LLVMErrorRef error) {

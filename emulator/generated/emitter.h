@@ -1,8 +1,8 @@
 // Writes one function of LLVM IR for a plan: for a full warp, or for any lanes of one.
 //
 // All lanes that are active at the entry stay so until the function returns, so that values are computed for all of
-// them, and of lanes that are not active anything may come out: what is written back to the frame is chosen by the
-// active lanes. Between pieces of code values lie in stack slots, which LLVM makes registers of.
+// them; results of inactive lanes are undefined. Only results of active lanes are written back to the
+// frame. Between pieces of code values lie in stack slots, which LLVM makes registers of.
 //
 // The function returns to the interpreter wherever lanes may part, meet or wait, and before an instruction that it does
 // not know. An access that is not as expected is left to the handler of its micro-operation, which finds the fault.
@@ -97,7 +97,7 @@ private:
     uint64_t size = 0; // bytes of a lane
     Label slow = nullptr, done = nullptr;
     std::vector<LaneValue> old;             // of the destinations, where there is a guard
-    std::vector<LaneValue> stored;          // what is stored, canonical
+    std::vector<LaneValue> stored;          // values to store, NaNs canonical
     std::vector<Label> from;                // ways to `done`
     std::vector<std::vector<Value>> loaded; // on each of them
     unsigned bits() const { return memory.bytes * 8; }

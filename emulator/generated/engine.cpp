@@ -19,8 +19,8 @@ namespace ptxrewrite::emulator {
 namespace generated {
 namespace {
 
-// Warp instructions that one entry interprets before code is thought of, and for each micro-operation of the code: to
-// compile one takes as long as to interpret so many.
+// Warp instructions that an entry interprets before a plan is made, and per micro-operation of the plan before it is
+// compiled: compiling one micro-operation takes as long as interpreting that many.
 constexpr uint64_t worth_planning = 1'000'000, worth_of_one = 200'000;
 // Less is not worth the way in and out, nor is a plan that is mostly calls.
 constexpr unsigned smallest_plan = 6;
