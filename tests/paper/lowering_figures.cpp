@@ -15,6 +15,7 @@
 #include "ir/machine/select/lowering.h"
 #include "ir/ssa/ssa.h"
 #include "support/file_io.h"
+#include "tests/lowering/halves.h"
 #include "tests/paper/signs.h"
 #include "tests/paper/versions.h"
 
@@ -60,15 +61,6 @@ std::string for_target(const std::string& source, const std::string& architectur
   if (!std::regex_search(text, found, target) || std::stoul(found[1]) <= compute_capability_of(architecture))
     return text;
   return std::string(found.prefix()) + ".target " + architecture + std::string(found.suffix());
-}
-
-// Half of all kernels, by a hash of file and name (FNV-1a) that never changes: rules are based on one half, the other
-// half is only reported.
-bool is_held_out(const std::string& kernel) {
-  uint32_t hash = 2166136261;
-  for (unsigned char c : kernel)
-    hash = (hash ^ c) * 16777619;
-  return hash % 2 == 1;
 }
 
 // Empty if the text cannot be read.
@@ -134,8 +126,10 @@ public:
   }
 
   void print() {
-    if (options_.half == "looked-at") std::erase_if(rows_, [](const Row& row) { return is_held_out(row.kernel); });
-    if (options_.half == "held-out") std::erase_if(rows_, [](const Row& row) { return !is_held_out(row.kernel); });
+    if (options_.half == "looked-at")
+      std::erase_if(rows_, [](const Row& row) { return tests::is_held_out(row.kernel); });
+    if (options_.half == "held-out")
+      std::erase_if(rows_, [](const Row& row) { return !tests::is_held_out(row.kernel); });
     double sum = 0, absolute = 0;
     std::vector<double> errors;
     for (const Row& row : rows_) {
