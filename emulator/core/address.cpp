@@ -95,7 +95,7 @@ std::byte* resolve(Block& block, const Warp& warp, unsigned lane, Space space, u
 
 namespace {
 
-// What lies in shared memory at an address that cannot be accessed.
+// Explains why an address in shared memory cannot be accessed: whose memory it would be, and its size.
 std::string describe_shared(const Block& block, Space space, uint64_t address) {
   const uint64_t rank = address >> shared_rank_shift;
   if (!block.cluster || (rank == 0 && space == Space::shared) || rank == block.cluster_rank)

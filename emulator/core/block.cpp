@@ -1,4 +1,4 @@
-// Running one block: its warps take turns, each for as long as it can.
+// Runs one block: its warps execute in turn, each until it waits, spins or ends.
 #include "emulator/core/block.h"
 
 #include "emulator/core/check.h"
@@ -24,7 +24,7 @@ std::byte* FramePool::take(uint32_t bytes) {
       frames.pop_back();
       return frame;
     }
-  // Zeroed: lanes that never existed read the same everywhere.
+  // Zeroed so that lanes that do not exist read the same values in every run.
   const uint64_t rounded = align_up(std::max<uint32_t>(bytes, 64), 64);
   if (!share_.try_grow(rounded)) return nullptr;
   auto* frame = static_cast<std::byte*>(std::aligned_alloc(64, rounded));
@@ -59,7 +59,7 @@ Block::Block(LaunchState& launch_state, WorkerCounters& worker_counters, FramePo
 Status Block::prepare() {
   MemoryBudget& budget = share_.budget();
   const uint64_t threads = uint64_t(launch->warps) * warp_size;
-  const uint64_t local_bytes = threads * local_stride; // both are bounded: threads of a block, memory of a thread
+  const uint64_t local_bytes = threads * local_stride; // bounded: threads of a block, local bytes of a thread
   uint64_t bytes = local_bytes + shared_bytes + launch->warps * sizeof(Warp);
   if (launch->request->check)
     bytes += checker_bytes(shared_bytes, local_bytes, launch->request->cluster ? launch->request->cluster->count() : 1);
@@ -93,7 +93,7 @@ void fill(std::vector<std::byte>& specials, BlockSpecial which, uint32_t value) 
 }
 } // namespace
 
-// What differs between the blocks of a cluster, and between clusters (PTX ISA 10, %clusterid to %cluster_ctarank).
+// Special registers that differ between blocks of a cluster and between clusters (PTX ISA 10, %clusterid ff.).
 void Block::fill_cluster_specials() {
   const Dimensions& size = *launch->request->cluster;
   const Dimensions in_cluster{index.x % size.x, index.y % size.y, index.z % size.z};
@@ -118,7 +118,7 @@ void Block::start(uint64_t linear_index) {
   fill(block_specials_, BlockSpecial::ctaid_z, index.z);
   if (image->clustered) fill_cluster_specials();
   fill(block_specials_, BlockSpecial::smid, static_cast<uint32_t>(linear % emulated_sm_count));
-  std::memset(shared, 0, shared_bytes); // undefined in PTX; zero, so that runs repeat
+  std::memset(shared, 0, shared_bytes); // undefined in PTX; zeroed so that runs are reproducible
   barriers.fill({});
   live_warps = launch->warps;
   next_to_start_ = 0;
@@ -192,7 +192,7 @@ void Block::run_warp(Warp& warp) {
 }
 
 namespace {
-// Lanes that execute `op`; guards are counted.
+// Returns the lanes that execute `op` and updates the guard counters.
 inline uint32_t counted_mask(const Warp& warp, const MicroOp& op, WorkerCounters& counters) {
   if (!op.guard) return warp.active;
   const uint32_t mask = warp.active & warp.guard_mask(op);
@@ -205,7 +205,7 @@ inline uint32_t counted_mask(const Warp& warp, const MicroOp& op, WorkerCounters
 }
 } // namespace
 
-// The same, telling the observer of every instruction before and after.
+// run_warp() with an observer, which is called before and after every instruction.
 void Block::run_warp_observed(Warp& warp, const MicroOp* op) {
   observer->take_left_out();
   const bool wants_after = observer->wants_after();
@@ -225,7 +225,7 @@ void Block::run_warp_observed(Warp& warp, const MicroOp* op) {
     if (current->is_instruction) observer->before(*this, warp, *current);
     op = op->handler(warp, *op);
     if (!wants_after || !current->is_instruction || op != current + 1) continue;
-    // What an instruction leaves to further micro-operations (all parts of an unpacking but the first) belongs to it.
+    // Further micro-operations of the same instruction (all parts of an unpacking but the first) run before after().
     while (!op->is_instruction && op->instruction == current->instruction) {
       warp.mask = warp.active & warp.guard_mask(*op);
       op = warp.mask ? op->handler(warp, *op) : op + 1;
@@ -234,7 +234,7 @@ void Block::run_warp_observed(Warp& warp, const MicroOp* op) {
   }
 }
 
-// As many instructions as the observer leaves out, as if there were none.
+// Executes as many instructions as the observer wants to skip, without calling it.
 const MicroOp* Block::run_warp_unseen(Warp& warp, const MicroOp* op) {
   const uint64_t most = observer->take_left_out();
   uint64_t left = most;
@@ -264,7 +264,7 @@ void Block::warp_finished(Warp& warp) {
     if (barriers[number].in_use) complete_barrier_if_full(number);
 }
 
-// All live lanes of a waiting warp at one barrier: then the warp has arrived.
+// The warp has arrived once all its live lanes wait at the same barrier.
 void Block::note_arrival(Warp& warp) {
   if (warp.arrived || warp.splits.empty()) return;
   const uint32_t wait = warp.splits.front().wait;
@@ -303,8 +303,8 @@ void Block::complete_barrier_if_full(unsigned number) {
   if (machine) machine->barrier_completed(waiting);
 }
 
-// A warp that only waits comes back to the states that it was in, one for each of its splits. Registers are what
-// counts: memory shows in them as soon as somebody looks.
+// A warp that only waits returns to earlier states, one for each of its splits. Hashing registers is enough: a change
+// of memory becomes visible in the registers as soon as the warp loads it.
 bool Block::is_in_new_state(Warp& warp) {
   uint64_t hash = 0;
   auto mix = [&](uint64_t value) {
@@ -469,7 +469,7 @@ const MicroOp* Block::fail(Warp& warp, const MicroOp& op, unsigned lane, std::st
   return next;
 }
 
-// Nobody can go on. Says who waits where, warps with the same place together.
+// No warp can continue. Lists which warps wait where, grouped by place.
 void Block::report_deadlock() {
   std::string text = "deadlock: no warp of the block can go on";
   std::vector<std::pair<std::string, std::vector<uint32_t>>> places;

@@ -1,4 +1,4 @@
-// How the lanes of a warp part and meet: see warp.h.
+// Divergence and reconvergence of the lanes of a warp: see warp.h.
 #include "emulator/core/warp.h"
 
 #include "emulator/core/block.h"
@@ -34,7 +34,7 @@ const MicroOp* Warp::diverge(const MicroOp* target, const MicroOp* fall_through,
     const bool same =
         meeting != no_meeting && meetings[meeting].at == meet_at && meetings[meeting].activation == activation;
     if (!same) meeting = new_meeting({meet_at, activation, nullptr, active, 0, meeting, true});
-    // Who has only to go to the meeting is there at once.
+    // Lanes whose next place is the meeting itself have arrived already.
     if (target == meet_at || fall_through == meet_at) {
       meetings[meeting].arrived |= target == meet_at ? taken : rest;
       active = target == meet_at ? rest : taken;
@@ -57,7 +57,7 @@ const MicroOp* Warp::arrive(const MicroOp* here) {
   return here;
 }
 
-// Lanes that ended are expected nowhere any more. Meetings whose others are all there go on.
+// Lanes that have ended are not expected at any meeting. A meeting is released if all its other lanes have arrived.
 void Warp::remove_from_meetings(uint32_t lanes, const Activation* within) {
   for (Meeting& place : meetings) {
     if (!place.in_use || (place.expected & lanes) == 0 || (within && place.activation != within)) continue;
@@ -99,7 +99,7 @@ const MicroOp* Warp::next_split() {
       resume(split);
       return split.next;
     }
-    // Nobody can run. Whoever waits for lanes that stand at a barrier or at a warp-wide instruction goes on alone.
+    // No split can run. Lanes that wait for lanes at a barrier or at a warp-wide instruction continue without them.
   } while (wake_gathered() || release_waiting());
   state = WarpState::waiting;
   return nullptr;
@@ -111,7 +111,7 @@ uint32_t Warp::guard_mask(const MicroOp& op) const {
 }
 
 namespace {
-// Does the split wait at an instruction that those at `op` with these members execute together?
+// Does the split wait at an instruction that the lanes at `op` with these members execute together?
 bool stands_at(const Split& split, const MicroOp& op, uint32_t members) {
   return split.state == SplitState::at_warp_sync && split.wait == members && split.next->handler == op.handler &&
          split.next->flags == op.flags;
@@ -151,7 +151,7 @@ bool Warp::wake_gathered() {
     for (const Split& other : splits)
       if (stands_at(other, *split.next, split.wait)) present |= other.mask;
     if ((split.wait & live & ~present) != 0) continue;
-    split.state = SplitState::runnable; // executes the instruction, and finds the others there
+    split.state = SplitState::runnable; // executes the instruction, and finds the other lanes gathered there
     return true;
   }
   return false;
@@ -171,7 +171,7 @@ bool Warp::release_waiting() {
 
 const MicroOp* Warp::yield(const MicroOp* next) {
   patience = 0;
-  // Lanes that wait for the spinning ones may hold what these spin on.
+  // Lanes that wait at a meeting for the spinning lanes may hold the lock that these spin on.
   while (release_waiting()) {
   }
   splits.insert(splits.begin(), {next, activation, active, meeting, SplitState::runnable, 0});

@@ -1,4 +1,4 @@
-// Which of the copies that are still to come happen when somebody waits.
+// Decides which pending copies are carried out when a thread waits.
 #include "emulator/core/copies.h"
 
 #include "emulator/memory/mbarrier_word.h"
@@ -88,7 +88,7 @@ std::string LateCopies::complete(std::byte* barrier) {
   const auto note = [&](std::string message) {
     if (wrong.empty()) wrong = std::move(message);
   };
-  // An arrival waits for the copies that its thread issued before it.
+  // An arrival waits for the copies that its thread has issued before it.
   for (size_t at = 0; at < entries_.size(); ++at) {
     if (!entries_[at].arrival || entries_[at].barrier != barrier) continue;
     const uint32_t thread = entries_[at].thread;
@@ -97,7 +97,7 @@ std::string LateCopies::complete(std::byte* barrier) {
     entries_.resize(at);
     --pieces_;
     wait_for_all(CopyKind::plain, thread);
-    at = entries_.size() - 1; // the loop goes on behind what was kept
+    at = entries_.size() - 1; // the loop continues after the entries that were kept
     entries_.insert(entries_.end(), std::make_move_iterator(later.begin()), std::make_move_iterator(later.end()));
     note(change_barrier(barrier, [](BarrierWord& word) { return arrive_at_barrier(word, 1); }));
   }
@@ -109,7 +109,7 @@ std::string LateCopies::complete(std::byte* barrier) {
   return wrong;
 }
 
-// Copies into other blocks of a cluster still count at mbarriers there.
+// Copies into other blocks of a cluster are still counted at the mbarriers of those blocks.
 void LateCopies::finish() {
   carry_out_if([](const Entry& entry) { return !entry.arrival && !entry.barrier; });
   const auto counted = [](const Entry& entry) { return entry.barrier != nullptr; };

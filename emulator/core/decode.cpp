@@ -1,4 +1,4 @@
-// Decoding of one function: where registers and variables lie, one operation after the other, then the branches.
+// Decodes one function: places its registers and variables, decodes its operations in order, then resolves branches.
 #include "emulator/core/decode.h"
 
 #include "emulator/core/engine.h"
@@ -18,7 +18,7 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// Of one thread, by its variables and likewise by the parameters of its calls (CUDA programming guide, Technical
+// Limit for one thread's variables, and for the parameters of its calls (CUDA programming guide, Technical
 // Specifications per Compute Capability).
 constexpr uint64_t largest_local_memory = uint64_t(512) << 10;
 // Registers and call parameters of a function's activation; a LaneRef has 32 bits.
@@ -37,7 +37,7 @@ const MicroOp* enter_region(Warp& warp, const MicroOp& op) {
   return &op + 1;
 }
 
-// The same at a place where lanes meet that parted.
+// enter_region() at a place where diverged lanes may reconverge.
 const MicroOp* enter_meeting_region(Warp& warp, const MicroOp& op) {
   if (warp.meeting != no_meeting) {
     const Meeting& meeting = warp.meetings[warp.meeting];
@@ -46,14 +46,14 @@ const MicroOp* enter_meeting_region(Warp& warp, const MicroOp& op) {
   return enter_region(warp, op);
 }
 
-// ptxas returns there, too.
+// A function without a final `ret` returns at its end, as ptxas has it.
 const MicroOp* end_of_function(Warp& warp, const MicroOp& op) {
   warp.mask = warp.active;
   return return_from_call(warp, op);
 }
 
-// Parameters and results of a device function whose address is taken: they lie in local memory, and the address is one
-// of local memory (PTX ISA 5.1.6.2).
+// Returns the parameters and results of a device function whose address is taken: these are in local memory, and the
+// address is one of local memory (PTX ISA 5.1.6.2).
 std::vector<ir::VariableId> addressed_parameters(const ir::Function& function) {
   std::vector<ir::VariableId> addressed;
   if (function.is_entry) return addressed;
@@ -66,7 +66,7 @@ std::vector<ir::VariableId> addressed_parameters(const ir::Function& function) {
       if (function.instructions[id].kind != ir::InstructionKind::real) continue;
       const std::span<const ir::Operand> operands = function.operands_of(id);
       for (size_t i = 0; i < operands.size(); ++i) {
-        // By name in an address, or passed on by a call: no address is taken.
+        // A name within an address, or an argument that a call passes on: this takes no address.
         if (operands[i].is(ir::OperandKind::address) || operands[i].is(ir::OperandKind::list))
           i = ir::next_sibling(operands, i) - 1;
         else if (operands[i].is(ir::OperandKind::symbol) &&
@@ -203,7 +203,7 @@ void Decoder::place_registers() {
   carry_ = LaneRef(LaneBase::registers, allocate(lane_array_size(1)));
 }
 
-// What is read before any write would differ from run to run with whatever the bytes held before.
+// Registers that may be read before a write would otherwise hold bytes that differ from run to run.
 void Decoder::zero_undefined_registers() {
   ir::ControlFlow flow(function_);
   ir::Liveness liveness(function_, flow);
@@ -245,7 +245,7 @@ void Decoder::place_variables() {
   if (local) image_.uses_local = true;
 }
 
-// `total`: of the function, with this variable.
+// `total`: the bytes of the function's variables so far, including this one.
 void Decoder::refuse_beyond_limit(const ir::Variable& variable, std::string_view what, uint64_t total) {
   if (total <= largest_local_memory || error_) return;
   error_ =
@@ -255,7 +255,7 @@ void Decoder::refuse_beyond_limit(const ir::Variable& variable, std::string_view
 }
 
 void Decoder::place_parameter_slots() {
-  uint64_t total = 0; // bytes of a lane
+  uint64_t total = 0; // bytes of one lane
   for (ir::VariableId id : function_.variables.ids()) {
     const ir::Variable& variable = function_.variables[id];
     if (!ir::is_param(variable.space) || variable.register_parameter) continue;
@@ -264,7 +264,7 @@ void Decoder::place_parameter_slots() {
       of_entry |= function_.is_entry && parameter == id;
     if (of_entry || output_.slots.contains(id.index())) continue;
     const uint64_t bytes = variable_bytes(variable, function_.dimensions.view(variable.dimensions));
-    // They lie in local memory where the hardware keeps them.
+    // They count as local memory, where the hardware keeps them.
     total = saturating_add(total, align_up(bytes, 16));
     refuse_beyond_limit(variable, "call parameters", total);
     if (error_) return;
@@ -374,7 +374,7 @@ void Decoder::decode_block(ir::BlockId block) {
     case ir::InstructionKind::section_end:
       section_ = 0;
       break;
-    default: // declarations, locations, annotations: nothing to execute but for a machine
+    default: // declarations, locations, annotations: only a machine may execute something here
       for (const auto& [machine, form] : forms_)
         form->line(*this);
     }
@@ -387,7 +387,7 @@ void Decoder::begin_section(ir::InstructionId id) {
   section_ = static_cast<uint8_t>(1 + static_cast<unsigned>(kind));
 }
 
-// A vector register used whole is the braced list of its elements: there is one reading for both spellings.
+// A vector register used as a whole is the same as the braced list of its elements; both are decoded as the list.
 void Decoder::take_operands(ir::InstructionId id) {
   operands_ = function_.operands_of(id);
   auto is_whole = [&](const ir::Operand& operand) {
@@ -396,7 +396,7 @@ void Decoder::take_operands(ir::InstructionId id) {
   };
   if (std::none_of(operands_.begin(), operands_.end(), is_whole)) return;
   expanded_operands_.clear();
-  std::vector<std::pair<size_t, size_t>> open; // groups: where they begin here, and where they end in operands_
+  std::vector<std::pair<size_t, size_t>> open; // groups: their start in expanded_operands_, and their end in operands_
   for (size_t i = 0; i < operands_.size(); ++i) {
     if (operands_[i].is_group()) open.emplace_back(expanded_operands_.size(), ir::next_sibling(operands_, i));
     if (is_whole(operands_[i])) {
@@ -437,13 +437,13 @@ void Decoder::decode_instruction(ir::InstructionId id) {
   flush_pending_writes();
 }
 
-// Sources first: making them ready may take micro-operations of its own.
+// Sources are decoded first because they may need micro-operations of their own.
 void Decoder::decode_lane_operation(const Operation& operation) {
   std::array<LaneRef, 2> destinations;
   std::array<LaneRef, 4> sources;
   unsigned destination_count = 0, source_count = 0;
   uint64_t selectors = 0;
-  // Of p|p the first result stays.
+  // If both results of p|p are the same register, it keeps the first result.
   const bool same_twice =
       operands_.size() > 2 && operands_[0].is(ir::OperandKind::pair) && operands_[1] == operands_[2];
   for (size_t i = 0, index = 0; i < operands_.size(); i = ir::next_sibling(operands_, i), ++index) {
@@ -524,7 +524,7 @@ void Decoder::resolve_branches() {
     ir::BlockId meeting = meeting_of_[pending.block.index()];
     output_.code[pending.op].auxiliary = meeting ? block_start_[meeting.index()] : UINT32_MAX;
   }
-  // Tables hold block indices until now.
+  // The tables hold block indices up to this point.
   for (std::vector<uint32_t>& table : output_.branch_tables)
     for (uint32_t& entry : table)
       entry = block_start_[entry];

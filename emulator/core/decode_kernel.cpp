@@ -1,4 +1,4 @@
-// An entry and everything it can call, as one image.
+// Decodes an entry and every function that it can call into one image.
 #include "emulator/core/decode.h"
 #include "emulator/core/machine.h"
 #include "emulator/core/program.h"
@@ -22,7 +22,7 @@ void place_parameters(const ir::Function& entry, KernelImage& image) {
   image.parameter_bytes = offset;
 }
 
-// Shared variables of the module that a function of the image names.
+// Places the shared variables of the module that are named by a function of the image.
 void place_module_shared(const ir::Module& module, const std::vector<ir::FunctionId>& functions, KernelImage& image) {
   std::vector<bool> named(module.variables.size(), false);
   auto note_names = [&](const ir::Function& function) {
@@ -49,12 +49,12 @@ void place_module_shared(const ir::Module& module, const std::vector<ir::Functio
   }
 }
 
-// `.extern .shared x[]`: all of them start behind the static variables. Known only when all functions are.
+// `.extern .shared x[]`: all of these start after the static variables, so they are placed after all functions.
 bool is_dynamic_shared(const ir::Variable& variable) {
   return ir::is_shared(variable.space) && (variable.linkage == ir::Linkage::external || variable.unsized);
 }
 
-// Which functions can run, and where their shared variables lie, before any code is made: addresses are constants.
+// Places the function's shared variables before any code is generated, because their addresses become constants.
 void place_function_shared(const ir::Function& function, KernelImage& image) {
   for (ir::VariableId id : function.variables.ids()) {
     const ir::Variable& variable = function.variables[id];
@@ -93,7 +93,7 @@ std::vector<ir::FunctionId> reachable_functions(const ir::Module& module, ir::Fu
   return order;
 }
 
-// Where the strictest of them wants to lie.
+// All dynamic shared variables start at one offset, aligned for the strictest of them.
 void place_dynamic_shared(const ir::Module& module, const std::vector<ir::FunctionId>& functions, KernelImage& image) {
   uint64_t alignment = 1;
   const auto align = [&](const ir::Variable& variable) {
@@ -114,7 +114,7 @@ void place_dynamic_shared(const ir::Module& module, const std::vector<ir::Functi
         image.shared_offsets[{&module.function(function), id.index()}] = start;
 }
 
-// A machine's stream is a function behind all others; it names the kernel's variables by the kernel's handles.
+// A machine's stream is an extra function after all others; it uses the kernel's variables by the kernel's handles.
 void add_stream(const ir::Function& kernel, const ir::Function* stream, KernelImage& image) {
   for (ir::VariableId id : kernel.variables.ids())
     if (auto place = image.shared_offsets.find({&kernel, id.index()}); place != image.shared_offsets.end())

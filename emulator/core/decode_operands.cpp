@@ -1,4 +1,4 @@
-// Where the operands of an instruction lie: registers, immediates, special registers, addresses of variables.
+// Finds the operands of an instruction: registers, immediates, special registers, addresses of variables.
 #include "emulator/core/address.h"
 #include "emulator/core/block.h"
 #include "emulator/core/decode.h"
@@ -15,7 +15,7 @@ namespace {
 
 using ir::SpecialRegister;
 
-// %clock and its kin count the warp instructions of the block, so that runs repeat.
+// %clock and similar registers count the warp instructions of the block, so that runs are reproducible.
 template <class T, unsigned shift> const MicroOp* read_clock(Warp& warp, const MicroOp& op) {
   const T value = static_cast<T>((warp.block->clock++) >> shift);
   detail::write_lanes<T>(warp, op.destination[0], warp.mask, [&](unsigned) { return value; });
@@ -28,7 +28,7 @@ const MicroOp* local_variable_address(Warp& warp, const MicroOp& op) {
   return &op + 1;
 }
 
-// Of a variable in shared memory, in a launch in clusters.
+// Address of a shared variable in a launch with clusters.
 const MicroOp* shared_variable_address(Warp& warp, const MicroOp& op) {
   const uint64_t address =
       warp.lanes<uint32_t>(block_special(BlockSpecial::shared_begin))[0] + static_cast<uint64_t>(op.immediate);
@@ -45,7 +45,7 @@ const MicroOp* add_lanes(Warp& warp, const MicroOp& op) {
   return &op + 1;
 }
 
-// The state space of a variable that is named.
+// Returns the state space of the variable that `symbol` names.
 ir::StateSpace space_of(const ir::Function& function, ir::SymbolRef symbol) {
   if (symbol.kind() == ir::SymbolRef::Kind::module_variable)
     return function.module().variables[symbol.variable()].space;
@@ -89,7 +89,7 @@ LaneRef Decoder::temporary(unsigned bits) {
   return pool[used++];
 }
 
-// The result lies in `to` if that is valid, else in a temporary.
+// Returns `to` if that is valid, else a temporary.
 LaneRef Decoder::resize(LaneRef from, unsigned from_bits, unsigned to_bits, bool is_signed, bool guarded, LaneRef to) {
   if (from_bits == 1 || to_bits == 1) {
     unsupported("a predicate where another register is expected");
@@ -105,8 +105,8 @@ LaneRef Decoder::resize(LaneRef from, unsigned from_bits, unsigned to_bits, bool
 LaneRef Decoder::immediate(const ir::Operand& operand, LaneType type) {
   uint64_t bits = std::bit_cast<uint64_t>(operand.immediate);
   if (type.kind == LaneKind::predicate) return constant(bits != 0 ? 1 : 0, 1);
-  // A double literal in an instruction on floats is rounded to the type at its use (PTX ISA 4.5.2). 0f in one on
-  // doubles gives the low bits, the others are zero: so ptxas has it.
+  // A double literal in a float instruction is rounded to the type at its use (PTX ISA 4.5.2). A 0f literal in a double
+  // instruction gives the low 32 bits, and the high ones are zero: ptxas does the same.
   const bool single_precision =
       type.bits == 32 && (type.kind == LaneKind::floating || (form_ && form_->type(0) == ir::ScalarType::f32));
   if (operand.is(ir::OperandKind::float64) && single_precision)
@@ -114,11 +114,11 @@ LaneRef Decoder::immediate(const ir::Operand& operand, LaneType type) {
   if (operand.is(ir::OperandKind::integer) && type.kind == LaneKind::floating)
     bits = type.bits == 32 ? std::bit_cast<uint32_t>(static_cast<float>(operand.immediate))
                            : std::bit_cast<uint64_t>(static_cast<double>(operand.immediate));
-  // A constant has 64 bits: of a 128-bit register those above are zero (what ptxas makes of `mov.b128 q, -2`).
+  // A constant has 64 bits: the upper half of a 128-bit register becomes zero (as ptxas has it for `mov.b128 q, -2`).
   return image_.constants.get(bits, type.bits);
 }
 
-// Special registers of which nothing public says what they hold.
+// Rejects special registers whose contents are not documented publicly.
 static void refuse_without_meaning(Decoder& decoder, ir::SpecialRegister which) {
   using enum ir::SpecialRegister;
   for (ir::SpecialRegister unknown :
@@ -126,7 +126,7 @@ static void refuse_without_meaning(Decoder& decoder, ir::SpecialRegister which) 
     if (which == unknown) decoder.unsupported(fmt::format("nothing public says what {} holds", ir::info(which).name));
 }
 
-// Without a cluster size every block is a cluster of its own.
+// Without a cluster size, every block is a cluster of its own.
 LaneRef Decoder::cluster_special(ir::SpecialRegister which, ir::Selector selector) {
   const LaneRef zero = block_special(BlockSpecial::zero), one = block_special(BlockSpecial::one);
   const bool clustered = image_.clustered;
@@ -219,7 +219,7 @@ LaneRef Decoder::special(const ir::Operand& operand, unsigned& bits) {
   if (which == SpecialRegister::envreg2) return block_special(BlockSpecial::envreg2);
   for (const auto& [machine, form] : forms_)
     if (const LaneRef lanes = form->special_register(*this, which, bits)) return lanes;
-  // %gridid, other %envreg, %pm, reserved memory: the emulated machine has nothing there.
+  // %gridid, other %envreg, %pm, reserved memory: always zero on the emulated machine.
   bits = lane_bits(ir::info(which).type);
   return constant(0, bits);
 }
@@ -347,7 +347,7 @@ LaneRef Decoder::find_destination(const ir::Operand& operand, LaneType type) {
   const unsigned bits = register_bits(operand.as_value());
   if (bits == type.bits) return lanes;
   LaneRef result = temporary(type.bits);
-  // A thread part of 32 bits is extended as signed, whichever instruction wrote it.
+  // A 32-bit thread part is sign-extended, whichever instruction wrote it.
   const bool is_signed = type.kind == LaneKind::signed_integer ||
                          function_.values[operand.as_value()].register_class == ir::RegisterClass::thread_index;
   pending_writes_.push_back({result, lanes, type.bits, bits, is_signed});
@@ -391,7 +391,7 @@ Decoder::Address Decoder::address(size_t position, bool narrow_allowed) {
     const ParameterSlot* parameter = slot(result.symbol);
     const ir::StateSpace of_symbol = space_of(function_, result.symbol);
     const Space space = decode_space(form_->space);
-    // Where instructions reach the shared memory of other blocks, a variable is that of the block itself.
+    // If instructions can reach the shared memory of other blocks, a variable's address is that of the own block.
     const bool is_own_shared =
         image_.clustered && ir::is_shared(of_symbol) && (space == Space::generic || space == Space::cluster);
     if (is_own_shared) {
@@ -404,7 +404,7 @@ Decoder::Address Decoder::address(size_t position, bool narrow_allowed) {
       result.base = symbol_address(base, 64);
       result.offset -= base.immediate;
     }
-    // An instruction on generic addresses names a variable of any space.
+    // An instruction on generic addresses may name a variable of any space.
     if (space == Space::generic) result.offset += static_cast<int64_t>(window_of(decode_space(of_symbol)));
   } else if (base.is(ir::OperandKind::integer)) {
     result.constant = true;
@@ -413,10 +413,10 @@ Decoder::Address Decoder::address(size_t position, bool narrow_allowed) {
     result.narrow = narrow_allowed && base.is(ir::OperandKind::value) && register_bits(base.as_value()) == 32;
     result.base = source(base, lanes_of_bits(result.narrow ? 32 : 64));
   }
-  // var[reg], and a second register of hardware forms.
+  // var[reg], or the second register of a hardware form.
   if (group.group_size() > 1) {
     if (!operands_[position + 2].is(ir::OperandKind::value) && !operands_[position + 2].is(ir::OperandKind::integer))
-      return result; // coordinates: the caller's business
+      return result; // coordinates: decoded by the caller
     if (!result.base) {
       unsupported("an address of a symbol and a register is not emulated");
       return result;
@@ -425,7 +425,7 @@ Decoder::Address Decoder::address(size_t position, bool narrow_allowed) {
     result.narrow = false;
     result.base = emit_sum({result.base, source(operands_[position + 2], lanes_of_bits(64))});
   }
-  // Linear and coefficient registers hold sums of sign-extended parts; in shared memory only the low half is the
+  // Linear and coefficient registers hold sums of sign-extended parts; for shared memory, only the low half is the
   // address.
   const bool hardware =
       is_hardware_register(base) || (group.group_size() > 1 && is_hardware_register(operands_[position + 2]));

@@ -1,4 +1,4 @@
-// Where in the source a launch failed.
+// Finds the source location of a launch failure.
 #include "emulator/core/block.h"
 
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// `.file N "name"` items of the module.
+// Returns the name in the module's `.file N "name"` item, or an empty string.
 std::string source_file_name(const ir::Module& module, int64_t number) {
   const std::string head = fmt::format(".file {} ", number);
   for (const ir::Item& item : module.items) {
@@ -28,7 +28,7 @@ std::string source_file_name(const ir::Module& module, int64_t number) {
 } // namespace
 
 void find_source_line(const ir::Function& function, ir::InstructionId instruction, Failure& failure) {
-  // The last `.loc` in front of the instruction, in its block or the blocks before it in the text.
+  // The last `.loc` before the instruction, in its block or in an earlier block of the text.
   const ir::Instruction* location = nullptr;
   bool found = false;
   for (ir::BlockId block : function.layout) {
@@ -66,7 +66,7 @@ Diagnostic Failure::to_diagnostic() const {
   diagnostic.severity = Severity::error;
   diagnostic.range = range;
   diagnostic.message = message;
-  if (kernel.empty()) return diagnostic; // a GPU does not say where
+  if (kernel.empty()) return diagnostic; // a failure on a GPU has no location
   std::string where = fmt::format("in kernel '{}', block {}", kernel, place(block));
   if (has_thread) where += ", thread " + place(thread);
   if (function != kernel) where += fmt::format(", function '{}'", function);

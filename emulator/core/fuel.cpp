@@ -13,11 +13,11 @@ namespace ptxrewrite::emulator {
 namespace {
 
 struct SpunLoop {
-  ir::InstructionId start; // the first instruction of its header
-  SourceRange first, last; // in the text
+  ir::InstructionId start; // the first instruction of the loop's header
+  SourceRange first, last; // positions in the text
 };
 
-// The innermost loop around an instruction, as the text has it.
+// Returns the innermost loop around an instruction as positions in the text, if there is one.
 std::optional<SpunLoop> loop_around(const ir::Function& function, ir::InstructionId instruction) {
   if (instruction.index() >= function.instructions.size()) return std::nullopt;
   const ir::ControlFlow flow(function);
@@ -48,7 +48,7 @@ ir::InstructionId instruction_of(const DecodedFunction& function, const MicroOp&
 
 } // namespace
 
-// A function that the loop calls may be where the fuel ends: then it is the caller that turns round.
+// The fuel may end in a function that the loop calls; then the loop is found in a caller.
 const MicroOp* run_out_of_fuel(Warp& warp, const MicroOp& op) {
   Block& block = *warp.block;
   const KernelImage& image = *block.image;

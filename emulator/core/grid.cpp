@@ -23,11 +23,11 @@ namespace ptxrewrite::emulator {
 namespace {
 
 constexpr uint64_t call_stack_bytes = uint64_t(64) << 10;
-// Blocks that spin on one another are all kept; a real GPU keeps some thousands, too.
+// All blocks that spin on one another stay resident; a real GPU keeps some thousands, too.
 constexpr uint64_t resident_block_limit = 4096;
-// Turns of blocks that spin, without one of them ending, before it is watched whether anything changes.
+// Turns of spinning blocks, without one of them ending, before the worker starts to check them for any change.
 constexpr uint64_t patient_turns = 10'000;
-// When this many turns for each resident block have changed nothing, nothing will come.
+// After this many turns per resident block without a change, the launch is taken for a deadlock.
 constexpr uint64_t turns_without_change = 64;
 
 uint32_t* lanes_at(std::vector<std::byte>& bytes, LaneRef ref, size_t base = 0) {
@@ -74,7 +74,7 @@ std::vector<std::byte> make_block_specials(const LaunchState& launch) {
   set(BlockSpecial::nsmid, emulated_sm_count);
   set(BlockSpecial::dynamic_smem_size, request.shared_bytes);
   set(BlockSpecial::total_smem_size,
-      static_cast<uint32_t>((launch.shared_bytes + 127) / 128 * 128)); // 128-byte granules
+      static_cast<uint32_t>((launch.shared_bytes + 127) / 128 * 128)); // rounded up to granules of 128 bytes
   set(BlockSpecial::envreg1, static_cast<uint32_t>(request.grid_workspace >> 32));
   set(BlockSpecial::envreg2, static_cast<uint32_t>(request.grid_workspace));
   set(BlockSpecial::one, 1);
@@ -90,21 +90,21 @@ std::vector<std::byte> make_block_specials(const LaunchState& launch) {
   return bytes;
 }
 
-// What the host threads of one launch share.
+// State shared by the host threads of one launch.
 struct Grid {
   explicit Grid(const LaunchRequest& request) : fuel(request) {}
 
   LaunchState launch;
   LaunchFuel fuel;
   uint64_t blocks = 0;
-  alignas(64) std::atomic<uint64_t> next{0}; // block that nobody has taken
-  alignas(64) uint64_t share = 1; // blocks that a worker takes at a time: small blocks cost less than the taking
-  std::mutex mutex;               // of what follows
-  std::optional<Error> error;     // of the host: no memory
+  alignas(64) std::atomic<uint64_t> next{0}; // the next block that no worker has taken
+  alignas(64) uint64_t share = 1; // blocks that a worker takes at once: taking costs more than running a small block
+  std::mutex mutex;               // guards the members that follow
+  std::optional<Error> error;     // of the host: out of memory
   std::optional<Failure> failure;
   std::atomic<uint64_t> failed_block{UINT64_MAX};
   unsigned workers = 1;
-  std::atomic<unsigned> idle_workers{0}; // have no blocks any more, or only such as wait for others
+  std::atomic<unsigned> idle_workers{0}; // workers without blocks, or whose blocks all wait for other blocks
   PrintedBlocks printed;
   FindingTable findings;
   WorkerCounters total;
@@ -125,7 +125,7 @@ Failure failure_without_fuel(const Grid& grid, uint64_t linear) {
   return failure;
 }
 
-// Block `linear` is not started.
+// Fails the launch at block `linear`, which is not started.
 void fail_without_fuel(Grid& grid, uint64_t linear) {
   std::lock_guard lock(grid.mutex);
   if (linear > grid.failed_block) return;
@@ -135,7 +135,7 @@ void fail_without_fuel(Grid& grid, uint64_t linear) {
 
 class Worker final : public BlockSource {
 public:
-  // `is_first`: without memory for its blocks the launch is an error; other workers only help.
+  // `is_first`: if it has no memory for its blocks, the launch fails; the other workers are optional.
   explicit Worker(Grid& grid, bool is_first = true)
       : grid_(grid), frames_(grid.launch.memory->budget()),
         thread_specials_(make_thread_specials(*grid.launch.request, grid.launch.warps)), is_first_(is_first) {
@@ -145,16 +145,16 @@ public:
     if (grid.launch.request->count_memory) counters_.transactions.resize(image.instruction_count);
   }
 
-  // Memory for a first block, before other workers take theirs.
+  // Allocates memory for a first block before other workers allocate theirs.
   void reserve() { spare_ = make_block(true); }
 
-  // All blocks on a machine that takes them as it wants them.
+  // Runs all blocks on a machine, which takes them in its own order.
   void run_on(MachineRun& machine) {
     machine.run(*this);
     add_counters();
   }
 
-  // Blocks that spin go to the back of the line, and new ones are started: one of those may be what they wait for.
+  // A spinning block goes to the end of the queue, and a new block starts: it may be the one that is waited for.
   void run() {
     std::deque<std::unique_ptr<Block>> spinning;
     bool has_memory = true;
@@ -208,7 +208,7 @@ public:
   uint64_t count() const override { return grid_.blocks; }
   uint64_t number(uint64_t n) const override { return grid_.launch.request->reversed ? grid_.blocks - 1 - n : n; }
 
-  // Null: there is no memory for it. Who has none at all goes without blocks, if another worker has some.
+  // Returns nullptr if memory runs out. A worker without any memory runs no blocks, if another worker has some.
   std::unique_ptr<Block> make_block(bool is_needed) override {
     auto block = std::make_unique<Block>(grid_.launch, counters_, frames_, thread_specials_);
     const Status status = block->prepare();
@@ -245,7 +245,7 @@ public:
     take_output(block);
   }
 
-  // The failure of the lowest block counts, whoever finds it first.
+  // The failure of the block with the lowest number is reported, whichever worker finds it first.
   void fail(Block& block) override {
     std::lock_guard lock(grid_.mutex);
     if (block.linear > grid_.failed_block) return;
@@ -266,7 +266,7 @@ public:
   }
 
 private:
-  // Number of the next block for this worker; no block's if there are no more.
+  // Returns the number of the next block for this worker; at or above grid_.blocks if there are no more.
   uint64_t take_block() {
     if (next_ == end_) {
       next_ = grid_.next.fetch_add(grid_.share);
@@ -280,17 +280,17 @@ private:
     return observer && !observer->runs(linear);
   }
 
-  // Are there no blocks that this worker could take?
+  // Is there no block left for this worker to take?
   bool is_over() const { return next_ == end_ && grid_.next.load() >= grid_.blocks; }
 
-  // Takes what the block has executed since the last time off the launch's fuel.
+  // Takes the instructions that the block has executed since the last call off the launch's fuel.
   void count(Block& block, BlockState state) {
     const uint64_t executed = block.clock - std::exchange(block.counted_clock, block.clock);
     if (!grid_.fuel.take(executed) && state == BlockState::yielded)
       block.failure = failure_without_fuel(grid_, block.linear);
   }
 
-  // After a turn of a block that spins: do all blocks of all host threads spin without any change?
+  // Called after a turn of a spinning block: do all blocks of all host threads spin without any change?
   bool nothing_will_come(const Block& block, uint64_t resident) {
     ++turns_;
     if (!block.watch_progress) return false;
@@ -301,7 +301,7 @@ private:
     }
     if (++unchanged_turns_ < turns_without_change * resident) return false;
     set_idle(true);
-    // What another host thread did last has to be seen here first.
+    // The last changes made by other host threads must have become visible here first.
     all_idle_turns_ = grid_.idle_workers == grid_.workers ? all_idle_turns_ + 1 : 0;
     return all_idle_turns_ > turns_without_change * resident;
   }
@@ -345,19 +345,19 @@ private:
   }
 
   Grid& grid_;
-  uint64_t next_ = 0, end_ = 0; // blocks taken, not started
+  uint64_t next_ = 0, end_ = 0; // blocks taken but not started
   WorkerCounters counters_;
   FramePool frames_;
   std::vector<std::byte> thread_specials_;
   bool is_first_;
   std::unique_ptr<Block> spare_;
-  uint64_t turns_ = 0; // of blocks that spin, since one has ended
+  uint64_t turns_ = 0; // turns of spinning blocks since one of them has ended
   uint64_t unchanged_turns_ = 0;
   uint64_t all_idle_turns_ = 0;
   bool idle_ = false;
 };
 
-// Memory that is not counted may run out, too, in any host thread.
+// Memory that the budget does not count may run out, too, in any host thread.
 template <class Body> void guarded(Grid& grid, Body&& body) {
   try {
     body();
@@ -368,7 +368,7 @@ template <class Body> void guarded(Grid& grid, Body&& body) {
   }
 }
 
-// Of a section of a hardware form; null: no machine knows it.
+// Counters of a section of a hardware form; nullopt if no machine knows the section.
 std::optional<SectionExecutions> section_executions(const DecodedFunction& function, ir::InstructionId id,
                                                     const LaunchFacts& facts) {
   const auto section = static_cast<ir::SectionKind>(function.section_of[id.index()] - 1);
@@ -377,7 +377,7 @@ std::optional<SectionExecutions> section_executions(const DecodedFunction& funct
   return std::nullopt;
 }
 
-// What a machine has counted of a function for itself.
+// Adds the rows that a machine has counted itself for a function.
 void add_rows(FunctionCounters rows, Counters& counters) {
   for (const InstructionCounters& row : rows.instructions) {
     counters.warp_instructions += row.executions;
@@ -386,7 +386,7 @@ void add_rows(FunctionCounters rows, Counters& counters) {
   counters.functions.push_back(std::move(rows));
 }
 
-// `machine`: that the launch ran on; or null.
+// `machine`: the machine that the launch ran on, or nullptr.
 Counters make_counters(const KernelImage& image, const WorkerCounters& total, const LaunchFacts& facts,
                        MachineRun* machine) {
   Counters counters;
@@ -429,7 +429,7 @@ Counters make_counters(const KernelImage& image, const WorkerCounters& total, co
 }
 
 unsigned host_threads(const KernelImage& image, const LaunchRequest& request, uint64_t blocks) {
-  // Check mode remembers the global memory of all blocks together, and tells the same races every time.
+  // Check mode tracks the global memory of all blocks together; one thread makes it report the same races every time.
   if (request.observer || request.check || (image.order_sensitive && !request.unordered)) return 1;
   const unsigned wanted = request.host_threads ? request.host_threads : std::thread::hardware_concurrency();
   return static_cast<unsigned>(std::clamp<uint64_t>(wanted, 1, std::max<uint64_t>(blocks, 1)));

@@ -1,4 +1,4 @@
-// Patterns of operation rows, and the search for the row of a form.
+// Parses the patterns of operation rows, and finds the row of a form.
 #include "emulator/core/operation.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ void parse_pattern(std::string_view pattern, Operation& operation) {
   }
   size_t end = std::min(pattern.find_first_of(".[{"), pattern.size());
   operation.opcode = parse_opcode(pattern.substr(0, end));
-  if (operation.opcode == ir::Opcode::opaque && end < pattern.size()) { // an extension: r2d2.mov
+  if (operation.opcode == ir::Opcode::opaque && end < pattern.size()) { // an extension, such as r2d2.mov
     end = std::min(pattern.find_first_of(".[{", end + 1), pattern.size());
     operation.opcode = parse_opcode(pattern.substr(0, end));
   }
@@ -60,7 +60,7 @@ void parse_pattern(std::string_view pattern, Operation& operation) {
   for (size_t i = end; i < pattern.size();) {
     const char kind = pattern[i];
     if (kind == '.') {
-      // `.{a|b}` is `{a|b}`, `.[...]` does not exist.
+      // `.{a|b}` is the same as `{a|b}`; `.[...]` does not exist.
       if (i + 1 < pattern.size() && pattern[i + 1] == '{') {
         ++i;
         continue;
@@ -105,7 +105,7 @@ bool matches(const Operation& operation, const ir::Form& form) {
   return true;
 }
 
-// Results and sources as written: `p|q` are two results; groups count as one source.
+// Counts results and sources as written: `p|q` counts as two results, a group as one source.
 std::pair<unsigned, unsigned> count_operands(std::span<const ir::Operand> operands) {
   unsigned results = 0, sources = 0;
   for (size_t i = 0; i < operands.size(); i = ir::next_sibling(operands, i)) {
@@ -150,7 +150,7 @@ constexpr FlagWord flag_words[] = {
     {ir::Modifier::le, flag_less | flag_equal},
     {ir::Modifier::ls, flag_less | flag_equal},
     {ir::Modifier::gt, flag_greater},
-    {ir::Modifier::hi, flag_greater}, // of mul.hi too, where nobody looks at it
+    {ir::Modifier::hi, flag_greater}, // also a modifier of mul.hi, which does not use the flag
     {ir::Modifier::ge, flag_greater | flag_equal},
     {ir::Modifier::hs, flag_greater | flag_equal},
     {ir::Modifier::equ, flag_equal | flag_unordered},
@@ -199,7 +199,7 @@ const Operation* OperationTable::find(const ir::Form& form, std::span<const ir::
     const Operation& operation = rows_[index];
     if (!matches(operation, form)) continue;
     if (operation.special) return &operation;
-    // The carry flag is an operand that is not written.
+    // The carry flag is an operand of the row, but it is not written in the instruction.
     const unsigned own_sources = operation.sources - (form.effects.reads_carry ? 1 : 0);
     const unsigned own_results = operation.destinations - (form.effects.writes_carry ? 1 : 0);
     if (own_sources != sources) continue;

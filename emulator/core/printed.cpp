@@ -7,7 +7,7 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-constexpr uint64_t entry_bytes = 128; // of a block in the table, besides its text
+constexpr uint64_t entry_bytes = 128; // size of a block's entry in the table, besides its text
 
 uint64_t size_of(const PrintedText& text) {
   return text.text().size() + entry_bytes;
@@ -30,7 +30,7 @@ void PrintedBlocks::add(uint64_t block, PrintedText&& text) {
   if (text.empty() || block >= first_left_out_) return;
   size_ += size_of(text);
   texts_.insert_or_assign(block, std::move(text));
-  // The blocks with the highest numbers go: which those are does not depend on the order in which blocks end.
+  // Drops the blocks with the highest numbers, so the result does not depend on the order in which blocks end.
   while (size_ > limit) {
     const auto last = std::prev(texts_.end());
     size_ -= size_of(last->second);

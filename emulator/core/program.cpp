@@ -1,4 +1,4 @@
-// Loading a module and launching its kernels: variables are placed, kernels decoded, blocks spread over host threads.
+// Loads a module and launches its kernels: places variables, decodes kernels, distributes blocks over host threads.
 #include "emulator/core/program.h"
 
 #include "emulator/core/engine.h"
@@ -17,12 +17,12 @@ namespace {
 constexpr uint64_t largest_grid_x = (uint64_t(1) << 31) - 1;
 constexpr uint64_t largest_grid_yz = 65535;
 constexpr uint64_t largest_shared_memory = 232448; // of one block (sm_90 and later; facts/machines.tsv)
-// All banks: eleven of 64 KiB (PTX ISA 5.1.3), and room for what the assembler refuses.
+// All banks: eleven of 64 KiB (PTX ISA 5.1.3), and more for modules that ptxas rejects.
 constexpr uint64_t largest_constant_memory = uint64_t(16) << 20;
 
-// A variable of the module or one that is declared in a function's body, with what its owner keeps of it.
+// A variable of the module or of a function's body, with its initialiser and dimensions from the tables of its owner.
 struct ScopedVariable {
-  const ir::Function* function = nullptr; // null: of the module
+  const ir::Function* function = nullptr; // nullptr for a variable of the module
   ir::VariableId id;
   const ir::Variable* variable = nullptr;
   std::span<const ir::Operand> initialiser;
@@ -45,7 +45,7 @@ std::vector<ScopedVariable> variables_of(const ir::Module& module) {
   return all;
 }
 
-// Elements of `x[] = {...}`, which declares no size.
+// Size of `x[] = {...}`, which declares none, from the number of its elements.
 uint64_t initialised_bytes(const ScopedVariable& scoped) {
   uint64_t count = 0;
   for (size_t i = 0; i < scoped.initialiser.size(); ++i) {
@@ -56,7 +56,7 @@ uint64_t initialised_bytes(const ScopedVariable& scoped) {
   return count * ir::byte_width(scoped.variable->type);
 }
 
-// The machine that the launch asks for; null: none. Error: it asks for what does not go together.
+// Returns the machine that the launch requests, or nullptr if none; fails if two requests exclude each other.
 Result<const MachineModel*> machine_for(const KernelImage& image, const LaunchRequest& request) {
   const MachineModel* chosen = nullptr;
   for (const MachineModel* machine : machines()) {
@@ -85,7 +85,7 @@ public:
 private:
   struct Decoded {
     std::unique_ptr<KernelImage> image;
-    Error error; // when there is no image
+    Error error; // set if there is no image
   };
   Result<KernelImage*> image_of(std::string_view kernel) override { return image_of(kernel, false); }
   Result<KernelImage*> image_of(std::string_view kernel, bool clustered);
@@ -108,7 +108,7 @@ private:
   TextureTable textures_;
   std::vector<std::byte> constant_bank_;
   std::map<std::string, Decoded, std::less<>> images_;
-  std::map<std::string, Decoded, std::less<>> clustered_images_; // of launches that have a cluster size
+  std::map<std::string, Decoded, std::less<>> clustered_images_; // of launches with a cluster size
 };
 
 Status LoadedProgram::place_variable(const ScopedVariable& scoped, uint64_t& constant_bytes) {
@@ -153,7 +153,7 @@ Status LoadedProgram::place_variables() {
   for (const ScopedVariable& variable : variables)
     if (Status status = place_variable(variable, constant_bytes); !status) return status;
   constant_bank_.assign(constant_bytes, std::byte(0));
-  // Initialisers name other variables: all must have their places.
+  // Initialisers may name other variables, so all variables are placed before.
   for (const ScopedVariable& variable : variables)
     if (Status status = fill_variable(variable); !status) return status;
   return {};
@@ -172,8 +172,8 @@ uint64_t LoadedProgram::symbol_value(const ir::Operand& operand) const {
   return place->second.address + offset + (constant && generic ? constant_window : 0);
 }
 
-// Nested braces fill whole rows, the sizes of which are `strides`, outermost first; scalars fill one element after the
-// other. `mask(symbol)` is one byte of an address.
+// Nested braces fill whole rows, whose sizes are `strides`, outermost first; scalars fill consecutive elements.
+// `mask(symbol)` is one byte of an address.
 void LoadedProgram::initialise_elements(std::span<const ir::Operand> operands, std::span<const uint64_t> strides,
                                         unsigned element_bytes, std::span<std::byte> bytes) {
   size_t at = 0;
@@ -205,7 +205,7 @@ void LoadedProgram::initialise_elements(std::span<const ir::Operand> operands, s
 void LoadedProgram::initialise(const ScopedVariable& scoped, std::span<std::byte> bytes) {
   std::span<const ir::Operand> operands = scoped.initialiser;
   const unsigned element_bytes = ir::byte_width(scoped.variable->type);
-  std::vector<uint64_t> strides; // of a row of each dimension but the last, and of a vector
+  std::vector<uint64_t> strides; // size of a row of each dimension but the last, and of a vector
   uint64_t row = bytes.size();
   for (uint64_t dimension : scoped.dimensions) {
     if (dimension) row /= dimension;

@@ -11,9 +11,9 @@ namespace ptxrewrite::emulator {
 namespace {
 
 constexpr uint64_t sector_bytes = 32;
-constexpr uint64_t bank_count = 32; // of 4 bytes
+constexpr uint64_t bank_count = 32; // banks of 4 bytes
 
-// Numbers of which the different ones count: sectors, or words of shared memory.
+// Collects numbers and returns the distinct ones: sectors, or words of shared memory.
 class DistinctNumbers {
 public:
   void add(uint64_t number) {
@@ -26,12 +26,12 @@ public:
   }
 
 private:
-  // At most 32 bytes a lane, not aligned: 9 words.
+  // At most 32 bytes per lane, possibly unaligned: 9 words.
   std::array<uint64_t, warp_size * 9> numbers_;
   size_t count_ = 0;
 };
 
-// Lanes that want different words of one bank take turns.
+// Lanes that access different words of one bank are served in different passes.
 uint64_t bank_passes(std::span<const uint64_t> words) {
   std::array<uint64_t, bank_count> in_bank{};
   uint64_t passes = 0;
@@ -40,8 +40,8 @@ uint64_t bank_passes(std::span<const uint64_t> words) {
   return passes;
 }
 
-// 32-byte sectors of global, local and constant memory, and passes over the banks of shared memory. Local memory lies
-// word by word: the first word of all lanes of the warp, then the second one (CUDA programming guide, Local Memory).
+// Counts 32-byte sectors of global, local and constant memory, and passes over the banks of shared memory. Local
+// memory is interleaved by word: the first word of all lanes of the warp, then the second (CUDA programming guide).
 uint64_t transactions(const Warp& warp, Space space, const uint64_t* addresses, uint64_t bytes) {
   DistinctNumbers sectors, words;
   for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1) {
@@ -49,7 +49,7 @@ uint64_t transactions(const Warp& warp, Space space, const uint64_t* addresses, 
     const SpaceAddress place =
         space == Space::generic ? split_generic(addresses[lane]) : SpaceAddress{space, addresses[lane]};
     const uint64_t last = place.address + bytes - 1;
-    // Sectors of different spaces differ.
+    // The space is part of a sector's number: equal addresses in different spaces are different sectors.
     const uint64_t of_space = static_cast<uint64_t>(place.space) << 60;
     const bool is_shared = place.space == Space::shared || place.space == Space::cluster;
     if (is_shared || place.space == Space::local) {
