@@ -7,14 +7,14 @@ namespace {
 
 constexpr uint8_t longest_backoff = 63;
 
-// Do the active lanes' bytes lie `step` apart, from the first active lane on?
+// Are the bytes of the active lanes `step` apart, starting with the first active lane?
 bool are_apart(const AddressPattern& pattern, unsigned first, int64_t step) {
   for (unsigned lane = first; lane < warp_size; ++lane)
     if (pattern.active[lane] && pattern.host_distance[lane] != (int64_t(lane) - first) * step) return false;
   return true;
 }
 
-// The same in each run of lanes; all lanes are active.
+// The same check within each run of lanes; all lanes are active.
 bool are_apart_in_runs(const AddressPattern& pattern, unsigned run, int64_t step) {
   for (unsigned lane = 0; lane < warp_size; ++lane)
     if (pattern.host_distance[lane] != pattern.host_distance[lane / run * run] + (lane % run) * step) return false;
@@ -59,7 +59,7 @@ void remember_pattern(Warp& warp, const MicroOp& op, uint64_t size, const WarpAc
   pattern.lowest = pattern.highest = 0;
   for (unsigned lane = 0; lane < warp_size; ++lane) {
     const bool is_active = (warp.mask >> lane) & 1;
-    // In local memory `addresses` are those of the lane's own bytes.
+    // For local memory, `addresses` include the distance between the lanes' memories (step_to_own_local).
     const auto own = static_cast<int64_t>(uint64_t(lane - access.first) * lane_step);
     const auto host = is_active ? static_cast<int64_t>(access.addresses[lane] - access.addresses[access.first]) : 0;
     const int64_t distance = is_active ? host - own : 0;

@@ -1,20 +1,20 @@
-// Accesses whose lanes' addresses lie as they did at the same instruction before: found and checked with one comparison
-// of all lanes and two of bounds.
+// Fast path for accesses whose lanes have the same address distances as the last execution of the instruction: located
+// and checked with one comparison of all lanes and two comparisons of bounds.
 #pragma once
 
 #include "emulator/access/warp_access.h"
 
 namespace ptxrewrite::emulator {
 
-// Remembers how the addresses of an access lay that was in bounds and aligned: access.bias says where its bytes are.
+// Remembers the address distances of an access that was in bounds and aligned; access.bias gives its host addresses.
 void remember_pattern(Warp& warp, const MicroOp& op, uint64_t size, const WarpAccess& access);
 
-// The pattern was not met: forgets it, for longer when it has never held.
+// Forgets a pattern that did not match; waits longer before the next one if the pattern has never matched.
 void forget_pattern(AccessSite& site);
 
 namespace detail {
 
-// Do the active lanes' base registers differ as the pattern says?
+// Do the base registers of the active lanes have the distances of the pattern?
 template <class Base>
 [[gnu::always_inline]] inline bool has_distances(const AddressPattern& pattern, const Base* base, Base first) {
   using Signed = std::make_signed_t<Base>;
@@ -34,14 +34,14 @@ template <class Base>
   return different == 0;
 }
 
-// Are the accesses between the two addresses in [begin, begin + bytes)? Lowest and highest are less than 2^33 apart.
+// Are both accesses inside [begin, begin + bytes)? Lowest and highest are less than 2^33 apart.
 inline bool both_inside(uint64_t lowest, uint64_t highest, uint64_t size, uint64_t begin, uint64_t bytes) {
   if (bytes < size) return false;
   const uint64_t limit = bytes - size;
   return lowest - begin <= limit && highest - begin <= limit;
 }
 
-// The bytes of the first active lane, at `address`; null where they need a closer look.
+// Returns the bytes of the first active lane, at `address`, or nullptr if the access needs the slow path.
 [[gnu::always_inline]] inline std::byte* first_bytes(const Warp& warp, const AccessSite& site, Space space,
                                                      uint64_t address, uint64_t size) {
   const Block& block = *warp.block;
@@ -61,7 +61,7 @@ inline bool both_inside(uint64_t lowest, uint64_t highest, uint64_t size, uint64
     return all_in(0, block.local_stride) ? own_local() + address : nullptr;
   case Space::constant:
     return all_in(0, block.image->constant_bank.size()) ? block.image->constant_bank.data() + address : nullptr;
-  case Space::generic: // no allocation lies in a window
+  case Space::generic: // no allocation overlaps a window
     if (site.pattern->in_local)
       return all_in(local_window, block.local_stride) ? own_local() + (address - local_window) : nullptr;
     if (all_in(site.range.begin, site.range.size)) return site.range.at(address);
@@ -76,8 +76,8 @@ inline bool both_inside(uint64_t lowest, uint64_t highest, uint64_t size, uint64
 
 } // namespace detail
 
-// The bytes of the first active lane if the lanes' addresses lie as the site remembers and are in bounds and aligned;
-// the others' are at host_distance from there. Null: nothing is known.
+// Returns the bytes of the first active lane if the lanes' addresses match the site's pattern and are in bounds and
+// aligned; other lanes' bytes are at host_distance from there. Returns nullptr if the fast path does not apply.
 template <class Base>
 [[gnu::always_inline]] inline std::byte* repeated_access(Warp& warp, const MicroOp& op, Space space, uint64_t size,
                                                          AccessSite& site) {

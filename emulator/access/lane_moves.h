@@ -1,6 +1,6 @@
-// Moves elements between memory and lane arrays, for accesses whose pattern is known: whole runs of lanes at once where
-// they are consecutive or alike, else lane by lane. (Gathers of AVX2 are slower than that where microcode guards them.)
-// Of two lanes that store to one place the higher one counts.
+// Moves elements between memory and lane arrays for accesses whose pattern is known: whole runs of lanes at once if
+// they are consecutive or equal, else lane by lane. (AVX2 gathers are slower than that where microcode mitigates them.)
+// If two lanes store to one address, the higher lane wins.
 #pragma once
 
 #include "emulator/core/lanes.h"
@@ -32,8 +32,8 @@ template <class Raw> inline Raw read_raw(const std::byte* from) {
 
 namespace detail {
 
-// `count` elements of each of `lanes` lanes that lie one behind the other, to targets[element] + lane. In one loop,
-// which the compiler turns into permutations.
+// Moves `count` consecutive elements of each of `lanes` consecutive lanes to targets[element] + lane, in one loop that
+// the compiler turns into permutations.
 template <unsigned count, unsigned lanes, class Raw>
 [[gnu::always_inline]] inline void spread_elements(const std::byte* from, Raw* const* targets, unsigned first_lane) {
   if constexpr (count == 2) {
@@ -57,7 +57,7 @@ template <unsigned count, unsigned lanes, class Raw>
   }
 }
 
-// The other way.
+// The reverse of spread_elements().
 template <unsigned count, unsigned lanes, class Raw>
 [[gnu::always_inline]] inline void collect_elements(std::byte* to, const Raw* const* sources, unsigned first_lane) {
   Raw packed[count * lanes];
@@ -88,7 +88,7 @@ template <class Body> [[gnu::always_inline]] inline void for_each_run(const Addr
     for (unsigned lane = 0; lane < warp_size; lane += 4)
       body(std::integral_constant<unsigned, 4>(), lane);
     break;
-  default: // no runs: all lanes are one
+  default: // no runs: all lanes form one
     body(std::integral_constant<unsigned, 32>(), 0u);
   }
 }
@@ -98,7 +98,7 @@ template <unsigned lanes, class Raw> [[gnu::always_inline]] inline void fill_lan
     target[lane] = value;
 }
 
-// Of consecutive or scattered accesses with inactive lanes, whose elements stay as they are.
+// Loads for consecutive or scattered accesses with inactive lanes, whose elements do not change.
 template <class Raw>
 [[gnu::always_inline]] inline void load_some_elements(const KnownAccess& access, unsigned offset, Raw* target) {
   for (uint32_t lanes = access.pattern.mask; lanes; lanes &= lanes - 1) {
@@ -107,7 +107,7 @@ template <class Raw>
   }
 }
 
-// Consecutive accesses of single elements, some lanes inactive: `access.first` is that of the first active lane.
+// Consecutive accesses of single elements with inactive lanes: `access.first` belongs to the first active lane.
 #if defined(__AVX2__)
 inline __m256i active_lanes(const AddressPattern& pattern, unsigned lane) {
   return _mm256_load_si256(reinterpret_cast<const __m256i*>(&pattern.active[lane]));
@@ -131,7 +131,7 @@ inline void store_some_consecutive(const KnownAccess& access, const uint32_t* va
 
 } // namespace detail
 
-// One element a lane.
+// One element per lane.
 template <class Raw> [[gnu::always_inline]] inline void load_single(const KnownAccess& access, Raw* target) {
   const AddressPattern& pattern = access.pattern;
   switch (pattern.kind) {
@@ -188,7 +188,7 @@ template <class Raw> [[gnu::always_inline]] inline void store_single(const Known
   }
 }
 
-// Vectors of `count` elements a lane, element i to or from arrays[i].
+// Vectors of `count` elements per lane; element i is moved to or from arrays[i].
 template <unsigned count, class Raw> void load_vectors(const KnownAccess& access, Raw* const* targets) {
   const AddressPattern& pattern = access.pattern;
   if (pattern.mask == full_mask &&
@@ -202,7 +202,7 @@ template <unsigned count, class Raw> void load_vectors(const KnownAccess& access
         detail::fill_lanes<lanes()>(targets[i] + lane, read_raw<Raw>(access.host(lane) + i * sizeof(Raw)));
     });
   if (pattern.mask == full_mask) {
-    // Four lanes at a time become short runs.
+    // Packs four lanes at a time into a short run.
     for (unsigned lane = 0; lane < warp_size; lane += 4) {
       alignas(16) std::byte packed[4 * count * sizeof(Raw)];
       for (unsigned i = 0; i < 4; ++i)

@@ -1,5 +1,5 @@
-// Where the lanes of a warp access memory: found and checked once for all of them where they lie in one allocation or
-// space, lane by lane otherwise.
+// Locates the memory that the lanes of a warp access: found and checked once for the whole warp if all lanes are in one
+// allocation or space, else lane by lane.
 #pragma once
 
 #include "emulator/access/lane_moves.h"
@@ -11,23 +11,23 @@
 
 namespace ptxrewrite::emulator {
 
-// How the active lanes' addresses lie.
+// Relation between the addresses of the active lanes.
 enum class Pattern : uint8_t { neighbours, same, scattered };
 
 struct WarpAccess {
-  alignas(64) uint64_t addresses[warp_size]; // in `space`; of inactive lanes: of some active one
+  alignas(64) uint64_t addresses[warp_size]; // in `space`; an inactive lane has the address of some active one
   Space space = Space::global;
   Pattern pattern = Pattern::scattered;
   unsigned first = 0; // lowest active lane
-  // Host address = bias + address, for all active lanes; 0: lane by lane. A number: as a pointer it would point
-  // nowhere.
+  // Host address = bias + address for all active lanes; 0: resolved lane by lane. An integer because it is no valid
+  // pointer.
   uintptr_t bias = 0;
 
   std::byte* host(unsigned lane) const { return reinterpret_cast<std::byte*>(bias + addresses[lane]); }
 };
 
 // Addresses of the active lanes, from a base of 32 or 64 bits; lanes `size` bytes apart are neighbours. The sum wraps
-// at the base's width: nvcc folds so much into the offset of shared memory that the base alone can be negative.
+// at the base's width: nvcc folds constants into offsets of shared memory, so that the base alone can be negative.
 template <class Base>
 [[gnu::always_inline]] inline void gather_addresses(const Warp& warp, const MicroOp& op, uint64_t size,
                                                     WarpAccess& access) {
@@ -57,12 +57,12 @@ template <class Base>
   access.pattern = apart == 0 ? Pattern::neighbours : different == 0 ? Pattern::same : Pattern::scattered;
 }
 
-// Do all active lanes' accesses lie in [begin, begin + bytes)?
+// Are the accesses of all active lanes inside [begin, begin + bytes)?
 [[gnu::always_inline]] inline bool all_inside(const Warp& warp, const WarpAccess& access, uint64_t size, uint64_t begin,
                                               uint64_t bytes) {
   if (bytes < size) return false;
   const uint64_t limit = bytes - size; // the last offset that is inside; below 2^63
-  uint64_t outside = 0;                // its sign bit is set when an offset is negative or beyond the limit
+  uint64_t outside = 0;                // its sign bit is set if an offset is negative or beyond the limit
   if (access.pattern == Pattern::scattered) {
     for (uint64_t address : access.addresses)
       outside |= (address - begin) | (limit - (address - begin));
@@ -76,7 +76,7 @@ template <class Base>
   return static_cast<int64_t>(outside) >= 0;
 }
 
-// Generic addresses of all active lanes in one window become addresses of that space.
+// Converts generic addresses to addresses of a space, if all active lanes are in one window.
 inline void leave_generic(WarpAccess& access) {
   const SpaceAddress first = split_generic(access.addresses[access.first]);
   const uint64_t window = access.addresses[access.first] - first.address;
@@ -94,7 +94,7 @@ inline void leave_generic(WarpAccess& access) {
   access.space = first.space;
 }
 
-// Addresses in the shared memory of a cluster. All in the block itself: they become those of Space::shared.
+// Addresses in the shared memory of a cluster. If all are in the block itself, they become addresses of Space::shared.
 inline void locate_in_cluster(Block& block, uint64_t size, WarpAccess& access, const Warp& warp) {
   const uint64_t first = access.addresses[access.first], rank = first >> shared_rank_shift;
   uint64_t different = 0;
@@ -114,7 +114,7 @@ inline void locate_in_cluster(Block& block, uint64_t size, WarpAccess& access, c
   if (inside) access.bias = reinterpret_cast<uintptr_t>(owner->shared) - (is_own ? 0 : begin);
 }
 
-// Finds where the lanes' bytes are: sets `bias` when all lie in one range, else leaves it 0.
+// Locates the lanes' bytes: sets `bias` if all are in one range, else leaves it 0.
 [[gnu::always_inline]] inline void locate(Warp& warp, const MicroOp& op, uint64_t size, WarpAccess& access) {
   Block& block = *warp.block;
   if (access.space == Space::generic) {
@@ -154,8 +154,8 @@ inline void locate_in_cluster(Block& block, uint64_t size, WarpAccess& access, c
   }
 }
 
-// Every lane has local memory of its own behind that of the lane before it. Not for misaligned accesses: their message
-// names the address as the program has it.
+// Adds the distance between the lanes' local memories. Not for misaligned accesses, because their message shows the
+// address that the program uses.
 inline void step_to_own_local(const Warp& warp, WarpAccess& access, bool aligned) {
   if (!aligned) {
     access.bias = 0;
@@ -166,7 +166,7 @@ inline void step_to_own_local(const Warp& warp, WarpAccess& access, bool aligned
   access.pattern = Pattern::scattered;
 }
 
-// The lane's bytes, the long way; null after the block has failed.
+// Resolves the bytes of one lane without the fast path; returns nullptr after the block has failed.
 inline std::byte* lane_bytes(Warp& warp, const MicroOp& op, const WarpAccess& access, unsigned lane, uint64_t size,
                              const char* what) {
   std::byte* host =
