@@ -16,7 +16,7 @@ namespace {
 using ir::ScalarType;
 using namespace semantics;
 
-// A chunk is 16 bytes. Each type below says how many numbers are in one, and decodes it.
+// A chunk is 16 bytes. Each type below has the count of numbers in a chunk, and decodes one.
 constexpr unsigned chunk_bytes = 16;
 
 template <class Element> struct Elements {
@@ -29,7 +29,7 @@ __m128i load_chunk(const void* packed) {
   return _mm_loadu_si128(static_cast<const __m128i*>(packed));
 }
 
-// Sixteen integers of 16 bits, or of 8 bits with a sign, as numbers.
+// Stores sixteen 16-bit integers as numbers of the target type.
 void store_integers(__m256i integers, int16_t* numbers) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(numbers), integers);
 }
@@ -41,8 +41,8 @@ void store_integers(__m256i integers, float* numbers) {
 }
 #endif
 
-// Sixteen codes of at most eight bits. By way of f16, whose conversion takes no longer for subnormal numbers: the code
-// means 2^(f16 bias - bias) too little there.
+// Decodes sixteen codes of at most 8 bits through f16, whose conversion is not slower for subnormal numbers; the f16
+// value is too small by the factor 2^(f16 bias - bias), which a multiplication corrects.
 template <SmallFormat format> void decode_codes(const uint8_t* codes, float* numbers) {
 #if defined(PTXREWRITE_HALF_VECTORS)
   constexpr int to_sign = 15 - (format.exponent_bits + format.fraction_bits), to_fraction = 10 - format.fraction_bits;
@@ -104,7 +104,7 @@ struct F32 {
   static void decode(const std::byte* packed, float* numbers) { std::memcpy(numbers, packed, chunk_bytes); }
 };
 
-// A code in a byte, from bit `first` on.
+// One code per byte, starting at bit `first`.
 template <SmallFormat format, unsigned first> struct Codes {
   static constexpr unsigned count = 16;
   static void decode(const std::byte* packed, float* numbers) {
@@ -129,7 +129,7 @@ template <class Integer> struct Bytes {
   }
 };
 
-// A byte for each of 32 elements; the first one lies in the low half of a byte.
+// Expands 32 elements of 4 bits to a byte each; the first element is in the low half of its byte.
 template <bool is_signed> struct Nibbles {
   alignas(32) std::byte values[32];
   explicit Nibbles(const std::byte* packed) {
@@ -168,7 +168,7 @@ struct E2M1Nibbles {
   }
 };
 
-// Calls body(a chunk's type).
+// Calls body with an object of the chunk's type.
 template <class Body> void with_elements(ScalarType type, Body&& body) {
   switch (type) {
   case ScalarType::f16:

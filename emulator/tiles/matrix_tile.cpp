@@ -13,7 +13,7 @@ namespace {
 
 using Row = float __attribute__((vector_size(4 * tile_columns)));
 
-// Elements of other types are moved as they are.
+// Elements of other types are moved unchanged.
 template <class Element> Row load_row(const Element* from) {
   Row row;
   std::memcpy(&row, from, sizeof row);
@@ -34,7 +34,7 @@ Row multiply_add(Row a, Row b, Row c) {
 #endif
 }
 
-// Transposition of words; `distance` and k count Elements, of which a word has `each`.
+// Transposes words; `distance` and k count Elements, of which a word contains `each`.
 template <class Element, unsigned each = 4 / sizeof(Element)>
 void transpose_four(const Element* columns, unsigned distance, Element* rows) {
   for (unsigned column = 0; column < tile_columns; ++column)
@@ -42,7 +42,7 @@ void transpose_four(const Element* columns, unsigned distance, Element* rows) {
       std::memcpy(rows + (i * tile_columns + column) * each, columns + column * distance + i * each, 4);
 }
 
-// Eight by eight in three steps of exchanging halves.
+// Transposes eight by eight words in three steps of exchanging halves.
 template <class Element, unsigned each = 4 / sizeof(Element)>
 void transpose_eight(const Element* columns, unsigned distance, Element* rows) {
   Row in[8], pairs[8], fours[8];
@@ -73,7 +73,7 @@ void transpose(const Element* columns, unsigned k, Element* rows) {
   if (i < k) transpose_four(columns + i, k, rows + i * tile_columns);
 }
 
-// A row's even columns before its odd ones, and back.
+// Moves the even columns of a row before the odd ones, and the reverse.
 Row split_row(Row row) {
   return __builtin_shufflevector(row, row, 0, 2, 4, 6, 1, 3, 5, 7);
 }
@@ -81,7 +81,7 @@ Row unsplit_row(Row row) {
   return __builtin_shufflevector(row, row, 0, 4, 1, 5, 2, 6, 3, 7);
 }
 
-// As f16, rounded to nearest even; NaNs become the canonical one.
+// Stores a row as f16, rounded to nearest even; NaNs become the canonical NaN.
 void store_half_row(Row row, uint32_t* to) {
 #if defined(PTXREWRITE_HALF_VECTORS)
   const semantics::Halves halves = semantics::to_halves(row);
@@ -119,7 +119,7 @@ void transpose_half_matrix(uint32_t* matrix) {
   using Line = uint16_t __attribute__((vector_size(16)));
   Line in[8], pairs[8], fours[8];
   std::memcpy(in, matrix, sizeof in);
-  // Elements of two lines alternate, then pairs of them, then fours.
+  // Interleaves the elements of two lines, then pairs, then groups of four.
   for (unsigned i = 0; i < 4; ++i) {
     pairs[2 * i] = __builtin_shufflevector(in[i], in[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
     pairs[2 * i + 1] = __builtin_shufflevector(in[i], in[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
@@ -141,9 +141,9 @@ void transpose_pairs(const int16_t* columns, unsigned k, int16_t* rows) {
 
 namespace {
 
-constexpr unsigned rows_together = 8; // so that sums stay in registers, and none waits for itself
+constexpr unsigned rows_together = 8; // enough for independent sums, few enough to stay in registers
 
-// Eight rows. `length`: of a row of A, a constant where it is known.
+// Multiplies eight rows. `length`: elements in a row of A, a compile-time constant where it is known.
 template <class Length>
 [[gnu::always_inline]] inline void multiply_rows(const float* a, const float* b, Length length, float* d) {
   const size_t k = length;
@@ -171,7 +171,7 @@ void multiply_tile(const float* a, const float* b, unsigned rows, unsigned k, fl
     for (size_t first = 0; first < rows; first += rows_together)
       multiply_rows(a + first * length, b, length, d + first * tile_columns);
   };
-  switch (k) { // of mma and wgmma
+  switch (k) { // the lengths of mma and wgmma
   case 8:
     return multiply_all(Constant<8>());
   case 16:
@@ -258,7 +258,7 @@ void store_half_sums(const float* sums, uint32_t* both) {
     store_half_row(load_row(sums + row * tile_columns), both + row * tile_columns / 2);
 }
 
-// A row of eight columns lies in four lanes of both registers.
+// A row of eight columns is in four lanes of both registers.
 void load_split_sums(const uint32_t* even, const uint32_t* odd, float* sums) {
   constexpr unsigned half = tile_columns / 2;
   for (unsigned row = 0; row < 8; ++row) {
@@ -290,7 +290,7 @@ void store_split_half_sums(const float* sums, uint32_t* both) {
 }
 
 namespace {
-// In 32 bits, so that the compiler makes vector code: a sum that overflows has another sign than both of its terms.
+// 32-bit arithmetic so that the compiler can vectorise it: on overflow, the sum's sign differs from both terms'.
 uint32_t finished_sum(int32_t sum, uint32_t before, bool clamps) {
   const uint32_t wrapped = static_cast<uint32_t>(sum) + before;
   const uint32_t overflow = (wrapped ^ before) & (wrapped ^ static_cast<uint32_t>(sum)) & 0x80000000u;
