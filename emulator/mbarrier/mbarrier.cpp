@@ -1,4 +1,4 @@
-// mbarrier and cp.async.mbarrier.arrive (PTX ISA 9.7.13.15): arrivals, transactions, phases and, of barriers of layout
+// mbarrier and cp.async.mbarrier.arrive (PTX ISA 9.7.13.15): arrivals, transactions, phases and, for barriers of layout
 // v1, reports of asynchronous operations.
 #include "emulator/core/check.h"
 #include "emulator/core/copies.h"
@@ -20,12 +20,12 @@ constexpr uint32_t flag_layout_v1 = 1u << 16;
 constexpr uint32_t flag_expect = 1u << 17; // arrive.expect_tx
 constexpr uint32_t flag_drop = 1u << 18;
 constexpr uint32_t flag_parity = 1u << 19;
-constexpr uint32_t flag_conditional = 1u << 20; // the phase that ends where nothing was reported
+constexpr uint32_t flag_conditional = 1u << 20; // the phase that ends only if nothing was reported
 
-// copies_arrive: the arrival of copies is one of those that the barrier expects; copies_join: it is expected besides.
+// copies_arrive: the copies' arrival is among those that the barrier expects; copies_join: it is expected in addition.
 enum class BarrierAction : uint8_t { init, invalidate, arrive, expect, complete, copies_arrive, copies_join };
 
-// What is wrong with the barrier after the operation; empty: nothing.
+// Applies the operation and returns a message if the barrier is not valid afterwards, else an empty string.
 std::string apply(BarrierAction action, const MicroOp& op, BarrierWord& barrier, uint64_t operand) {
   const auto count = static_cast<int64_t>(operand & 0xffffffff);
   switch (action) {
@@ -57,7 +57,7 @@ std::string apply(BarrierAction action, const MicroOp& op, BarrierWord& barrier,
   return {};
 }
 
-// Copies of the thread arrive at the barrier when they are done: at once, or late.
+// Counts an arrival of the thread's copies once they are complete: immediately, or with late copies later.
 template <BarrierAction action>
 std::string apply_to_copies(Block& block, const MicroOp& op, std::byte* host, BarrierWord& barrier, uint32_t thread) {
   if (!block.late_copies) return action == BarrierAction::copies_arrive ? apply(action, op, barrier, 0) : std::string();
@@ -81,7 +81,7 @@ bool read_barrier(Warp& warp, const MicroOp& op, unsigned lane, uint64_t address
   return false;
 }
 
-// The action on one barrier of a lane. False: the block has failed.
+// Applies the action to one barrier of a lane. Returns false if the block has failed.
 template <BarrierAction action>
 bool change_lane_barrier(Warp& warp, const MicroOp& op, unsigned lane, Space space, uint64_t address) {
   constexpr bool of_copies = action == BarrierAction::copies_arrive || action == BarrierAction::copies_join;
@@ -114,7 +114,7 @@ template <BarrierAction action> const MicroOp* change_barriers(Warp& warp, const
   const auto space = static_cast<Space>(op.flags & 0xff);
   uint64_t addresses[warp_size];
   all_addresses(warp, op.source[0], op.flags & flag_narrow_first, op.immediate, addresses);
-  // Arrivals release what the warp has written: as fences do.
+  // An arrival releases the warp's writes, as a fence does.
   if (block.checker) block.checker->fence(warp);
   constexpr bool writes_only = action == BarrierAction::init || action == BarrierAction::invalidate;
   if (block.watch_memory &&
@@ -124,7 +124,7 @@ template <BarrierAction action> const MicroOp* change_barriers(Warp& warp, const
       warp, op, [&](unsigned lane) { return change_lane_barrier<action>(warp, op, lane, space, addresses[lane]); });
 }
 
-// .multicast::cluster::32b: the barriers with the same offset in the blocks of a mask, the operand at op.extra in the
+// .multicast::cluster::32b: the barriers at the same offset in the blocks of a mask, the operand at op.extra in the
 // list (PTX ISA 9.4).
 template <BarrierAction action> const MicroOp* change_cluster_barriers(Warp& warp, const MicroOp& op) {
   Block& block = *warp.block;
@@ -162,14 +162,14 @@ void set_lane(Warp& warp, LaneRef predicate, unsigned lane, bool value) {
 }
 
 // test_wait and try_wait. op.source: address, parity or state. op.destination: is the phase over, was there a report;
-// its value: the list at op.extra (UINT32_MAX: nobody wants it).
+// the report's value goes to the list at op.extra (UINT32_MAX: not requested).
 const MicroOp* test_barriers(Warp& warp, const MicroOp& op) {
   Block& block = *warp.block;
   const auto space = static_cast<Space>(op.flags & 0xff);
   uint64_t addresses[warp_size];
   all_addresses(warp, op.source[0], op.flags & flag_narrow_first, op.immediate, addresses);
   if (block.watch_memory && !watch_access(warp, op, space, addresses, 8, AccessKind::atomic)) return nullptr;
-  // Waits acquire what others have written: as fences do.
+  // A wait acquires the writes of other threads, as a fence does.
   if (block.checker) block.checker->fence(warp);
   return for_each_lane(warp, op, [&](unsigned lane) {
     std::byte* host = lane_bytes(warp, op, lane, space, addresses[lane], 8, 8, "mbarrier operation");
@@ -180,7 +180,7 @@ const MicroOp* test_barriers(Warp& warp, const MicroOp& op) {
     const auto current = [&] {
       return op.flags & flag_conditional && barrier.reporting ? barrier.conditional_parity : barrier.parity;
     };
-    // A phase that is over waits for no copy: not even for those of the next one.
+    // A test of a phase that is over completes no copies, not even those of the next phase.
     if (block.late_copies && tested == current()) {
       if (std::string wrong = complete_late_copies(block, host); !wrong.empty()) {
         block.fail(warp, op, lane, std::move(wrong));
@@ -225,10 +225,10 @@ const MicroOp* pending_count(Warp& warp, const MicroOp& op) {
 
 // --- decoding ---
 
-// What an instruction on a barrier names besides.
+// Operands of an instruction on a barrier.
 struct BarrierOperands {
   unsigned address = 0;      // top-level operand
-  unsigned operand_bits = 0; // of the one behind it, if there is one; 0: it is not looked at
+  unsigned operand_bits = 0; // width of the operand after the address, if there is one; 0: it is ignored
   uint32_t flags = 0;
   LaneRef target, second_target;
   uint32_t extra = UINT32_MAX;
@@ -252,7 +252,7 @@ void emit_barrier_operation(Decoder& decoder, Handler handler, const BarrierOper
   op.extra = names.extra;
 }
 
-// Without .noinc the arrival is added to those the barrier expects, and taken away again.
+// Without .noinc, the arrival is added to the expected count and then taken off again.
 void decode_copies_arrival(Decoder& decoder, ir::InstructionId) {
   const bool expected = decoder.form().has(ir::Modifier::noinc);
   emit_barrier_operation(
@@ -260,12 +260,12 @@ void decode_copies_arrival(Decoder& decoder, ir::InstructionId) {
       {});
 }
 
-// `_` or the state, an address, a count or none, and with .multicast::cluster::32b the mask behind these.
+// Operands: `_` or the state, an address, optionally a count, and with .multicast::cluster::32b the mask.
 template <BarrierAction action> void decode_change(Decoder& decoder, BarrierOperands names) {
   if (!decoder.form().has(ir::Modifier::multicast_cluster_32b))
     return emit_barrier_operation(decoder, &change_barriers<action>, names);
   const unsigned last = decoder.top_level_count() - 1;
-  if (last == names.address + 1) names.operand_bits = 0; // there is no count
+  if (last == names.address + 1) names.operand_bits = 0; // without a count
   const LaneRef mask = decoder.source(decoder.operands()[decoder.top_level(last)], lanes_of_bits(32));
   names.extra = decoder.add_list(std::array{mask});
   emit_barrier_operation(decoder, &change_cluster_barriers<action>, names);
@@ -281,7 +281,7 @@ void decode_arrival(Decoder& decoder) {
   decode_change<BarrierAction::arrive>(decoder, names);
 }
 
-// `p`, `p|report` and the report's value, then the address.
+// Operands: `p`, `p|report` and the report's value, then the address.
 void decode_test(Decoder& decoder) {
   const ir::Form& form = decoder.form();
   const std::span<const ir::Operand> operands = decoder.operands();
