@@ -1,5 +1,5 @@
-// cp.reduce.async.bulk (PTX ISA 9.7.9.25.4.2): each lane reduces a run of elements in global memory, or in shared
-// memory of its block, with as many from shared memory.
+// cp.reduce.async.bulk (PTX ISA 9.7.9.25.4.2): each lane combines a run of elements in global memory, or in shared
+// memory of its block, with a run of the same length in shared memory.
 #include "emulator/core/check.h"
 #include "emulator/core/watch.h"
 #include "emulator/memory/mbarrier_word.h"
@@ -15,7 +15,7 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-constexpr uint64_t run_alignment = 16; // of both places and of the size
+constexpr uint64_t run_alignment = 16; // of both addresses and of the size
 
 struct BulkReduction {
   Space to_space = Space::global;

@@ -9,7 +9,7 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// What a generic address of the variable has more than its address in its own space.
+// Returns the difference between the variable's generic address and its address in its own space.
 uint64_t window_of_symbol(const Decoder& decoder, ir::SymbolRef symbol) {
   const ir::Function& function = decoder.function();
   if (symbol.kind() == ir::SymbolRef::Kind::module_variable)
@@ -62,7 +62,7 @@ std::optional<MapOperand> decode_map_operand(Decoder& decoder, unsigned top_leve
   }
   MapOperand result;
   const ir::Operand& base = operands[position + 1];
-  std::vector<size_t> parts; // behind the base
+  std::vector<size_t> parts; // parts after the base
   for (size_t i = position + 2; i < ir::next_sibling(operands, position); i = ir::next_sibling(operands, i))
     parts.push_back(i);
   const auto elements = [&](size_t at) {
@@ -71,7 +71,7 @@ std::optional<MapOperand> decode_map_operand(Decoder& decoder, unsigned top_leve
     return std::vector<ir::Operand>(inside.begin(), inside.end());
   };
   result.coordinates = elements(parts.back());
-  const ir::Operand& place = operands[parts.front()]; // what follows the base
+  const ir::Operand& place = operands[parts.front()]; // the part after the base
   if (parts.size() > 1) result.new_address = operands[parts[0]];
   if (parts.size() > 2) result.sizes = elements(parts[1]);
   if (parts.size() > 4) {
@@ -85,7 +85,7 @@ std::optional<MapOperand> decode_map_operand(Decoder& decoder, unsigned top_leve
     const Decoder::Address address = decoder.address(position);
     result.address.base = address.constant ? decoder.constant(0, 64) : address.base;
     result.address.offset = address.offset;
-    const bool is_generic = decode_space(decoder.form().space) == Space::generic; // then the window is in the offset
+    const bool is_generic = decode_space(decoder.form().space) == Space::generic; // the offset includes the window
     if (address.is_symbol && !is_generic)
       result.address.offset += static_cast<int64_t>(window_of_symbol(decoder, address.symbol));
   } else {

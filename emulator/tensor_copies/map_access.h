@@ -1,4 +1,4 @@
-// Tensor maps in a kernel's memory, and the operands that name them.
+// Tensor maps in a kernel's memory, and the operands that refer to them.
 #pragma once
 
 #include "emulator/special/async_access.h"
@@ -9,19 +9,19 @@
 
 namespace ptxrewrite::emulator {
 
-// The map at a generic address: in parameters, constant or global memory. It need not be a legal map. False: there is
-// none, and the block has failed.
+// Reads the map at a generic address: in parameters, constant or global memory. The map need not be legal. Returns
+// false if there is no map; the block has failed then.
 bool read_tensor_map_at(Warp& warp, const MicroOp& op, unsigned lane, uint64_t address, ir::TensorMap& map);
 
-// `[map, {coordinates}]`, with an address that stands for the map's, sizes and strides between them where the
-// instruction overrides the map: `[map, address, {sizes}, {low strides}, high strides, {coordinates}]`.
+// `[map, {coordinates}]`; if the instruction overrides fields of the map, a replacement address, sizes and strides are
+// between them: `[map, address, {sizes}, {low strides}, high strides, {coordinates}]`.
 struct MapOperand {
   AddressSource address; // generic
   std::vector<ir::Operand> coordinates;
   std::optional<ir::Operand> new_address, high_strides;
   std::vector<ir::Operand> sizes, low_strides;
 };
-// Nothing: the decoder has been told what is not emulated.
+// Returns nullopt after reporting to the decoder what is not emulated.
 std::optional<MapOperand> decode_map_operand(Decoder& decoder, unsigned top_level_index);
 
 void decode_tensor_copy(Decoder& decoder, ir::InstructionId);

@@ -1,5 +1,5 @@
 // tensormap.replace, tensormap.cp_fenceproxy and fence.proxy.tensormap (PTX ISA 9.7.9.28, 9.7.13.16, 9.7.13.4): kernels
-// that make tensor maps of their own, in shared or global memory.
+// that build tensor maps themselves, in shared or global memory.
 #include "emulator/core/check.h"
 #include "emulator/core/watch.h"
 #include "emulator/tensor_copies/map_access.h"
@@ -13,7 +13,7 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-constexpr size_t most_changed = 4096; // maps that --check remembers
+constexpr size_t most_changed = 4096; // maps that --check keeps track of
 
 enum class MapField : uint8_t {
   global_address,
@@ -43,13 +43,13 @@ constexpr std::pair<ir::Modifier, MapField> field_words[] = {
     {ir::Modifier::fill_mode, MapField::fill_mode},
 };
 
-// Sets an enumeration with `count` values. False: there is no such value.
+// Sets an enumeration with `count` values. Returns false if the value is not one of them.
 template <class Enumeration> bool set(Enumeration& field, uint64_t value, unsigned count) {
   field = static_cast<Enumeration>(value);
   return value < count;
 }
 
-// False: no map can have the value.
+// Returns false if no map can have the value.
 bool replace(ir::TensorMap& map, MapField field, unsigned ordinal, uint64_t value) {
   const auto small = static_cast<uint32_t>(value);
   switch (field) {
@@ -65,7 +65,7 @@ bool replace(ir::TensorMap& map, MapField field, unsigned ordinal, uint64_t valu
   case MapField::global_dim:
     map.dims[ordinal] = small;
     return true;
-  case MapField::global_stride: // of dimension 1 on
+  case MapField::global_stride: // of dimension 1 and following
     if (ordinal + 1 == ir::most_tensor_dimensions) return false;
     map.strides[ordinal + 1] = value;
     return true;
@@ -96,7 +96,7 @@ bool watch_bytes(Warp& warp, const MicroOp& op, unsigned lane, Space space, uint
   return good;
 }
 
-// --check: copies by the map want a fence from now on.
+// --check: copies by the map need a fence from now on.
 void note_change(Block& block, uint64_t address) {
   if (!block.checker) return;
   std::vector<uint64_t>& changed = block.checker->changed_tensor_maps();
@@ -159,7 +159,7 @@ const MicroOp* copy_map(Warp& warp, const MicroOp& op) {
   return next;
 }
 
-// fence.proxy.tensormap::generic.acquire: copies behind it see what has been written to the map before.
+// fence.proxy.tensormap::generic.acquire: later copies see earlier writes to the map.
 const MicroOp* fence_map(Warp& warp, const MicroOp& op) {
   MemoryChecker* checker = warp.block->checker.get();
   if (!checker) return &op + 1;

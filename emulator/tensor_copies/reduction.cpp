@@ -82,7 +82,7 @@ template <class T> ReduceElements ordered(ReduceOperation operation) {
   return operation == ReduceOperation::max ? &reduce<T, MinMax<true>> : nullptr;
 }
 
-// Additions wrap, and bits have no sign.
+// Additions wrap, and bits are unsigned.
 template <class T> ReduceElements unsigned_or_bits(ReduceOperation operation) {
   switch (operation) {
   case ReduceOperation::add:

@@ -1,4 +1,4 @@
-// What cp.reduce.async.bulk and cp.reduce.async.bulk.tensor do to elements in memory (PTX ISA 9.7.9.25.4.2 and
+// Element operations of cp.reduce.async.bulk and cp.reduce.async.bulk.tensor in memory (PTX ISA 9.7.9.25.4.2 and
 // 9.7.9.27.1.3).
 #pragma once
 
@@ -19,8 +19,8 @@ const char* name_of(ReduceOperation operation);
 // `to` is aligned to the elements' size.
 using ReduceElements = void (*)(std::byte* to, const std::byte* from, uint32_t bytes, bool concurrent);
 
-// Null: there is no such operation on the type. Of f32 sums, as of red in global memory: subnormal numbers are flushed,
-// or with .noftz `keeps_subnormals`.
+// Returns nullptr if the type has no such operation. f32 sums flush subnormal numbers, as red in global memory does,
+// except with .noftz (`keeps_subnormals`).
 ReduceElements reduce_elements(ReduceOperation operation, ir::TensorElement element, bool keeps_subnormals = false);
 // The same for tensor copies, which have fewer (PTX ISA 9.7.9.27.1.3, "valid combinations of .redOp and element type").
 ReduceElements reduce_tensor_elements(ReduceOperation operation, ir::TensorElement element);

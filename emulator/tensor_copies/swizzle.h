@@ -1,9 +1,9 @@
-// Where a byte of a box lies in shared memory (PTX ISA 5.5.7, "Swizzling Modes").
+// Address of a byte of a box in shared memory (PTX ISA 5.5.7, "Swizzling Modes").
 //
-// Shared memory is seen as lines of 128 bytes. Chunks change places within a span of 32, 64 or 128 bytes of their line,
-// by a pattern that depends on the line's number: the bits of the address that number chunks in the span are exclusive-
-// ored with as many bits from bit 7 on. Chunks, which stay together, have 16 bytes; of 128-byte spans also 32 or 64.
-// One mode swaps the halves of 16 bytes besides, in every odd line.
+// Shared memory is divided into lines of 128 bytes. Chunks are permuted within a span of 32, 64 or 128 bytes of their
+// line, by a pattern that depends on the line's number: the address bits that number chunks in the span are exclusive-
+// ored with as many bits starting at bit 7. A chunk is 16 bytes, or 32 or 64 in spans of 128 bytes.
+// One mode also swaps the halves of every 16 bytes in odd lines.
 #pragma once
 
 #include "ir/isa/tensor_map.h"
@@ -13,10 +13,10 @@
 namespace ptxrewrite::emulator {
 
 struct Swizzle {
-  uint32_t chunks = 1; // of a span; 1: no swizzle
+  uint32_t chunks = 1; // per span; 1: no swizzle
   uint32_t chunk_bytes = 16;
-  uint32_t flip_bytes = 0; // swapped in odd lines
-  // Bytes that surely lie side by side.
+  uint32_t flip_bytes = 0; // size of the pieces that are swapped in odd lines
+  // Number of bytes that always stay adjacent.
   uint32_t granule() const { return flip_bytes != 0 ? flip_bytes : chunk_bytes; }
 };
 
@@ -39,7 +39,7 @@ constexpr Swizzle swizzle_of(ir::SwizzleSpan span, ir::SwizzleAtom atom) {
   switch (span) {
   case ir::SwizzleSpan::none:
     return {};
-  case ir::SwizzleSpan::bytes96: // pairs of chunks, as in spans of 32
+  case ir::SwizzleSpan::bytes96: // pairs of chunks, as in spans of 32 bytes
   case ir::SwizzleSpan::bytes32:
     swizzle.chunks = 32 / swizzle.chunk_bytes;
     break;
@@ -55,7 +55,7 @@ constexpr Swizzle swizzle_of(ir::SwizzleSpan span, ir::SwizzleAtom atom) {
 
 inline constexpr uint32_t line_bytes = 128;
 
-// `address`: in shared memory, as it would be without a swizzle.
+// `address`: in shared memory, before the swizzle.
 constexpr uint32_t swizzled(const Swizzle& swizzle, uint32_t address) {
   const uint32_t line = address / line_bytes;
   address ^= (line & (swizzle.chunks - 1)) * swizzle.chunk_bytes;

@@ -1,7 +1,7 @@
 // cp.async.bulk.tensor, cp.reduce.async.bulk.tensor and cp.async.bulk.prefetch.tensor (PTX ISA 9.7.9.27.1): each lane
 // copies a box of a tensor in global memory to or from shared memory of its block, or to other blocks of the cluster,
-// as the tensor map says that its address points at. What the map says is looked at when the copy is issued; bytes move
-// then, or with LaunchRequest::late_copies when somebody waits for them.
+// as described by the tensor map at a given address. The map is read when the copy is issued; bytes are moved at the
+// same time, or with LaunchRequest::late_copies when a thread waits for them.
 #include "emulator/core/check.h"
 #include "emulator/core/copies.h"
 #include "emulator/core/watch.h"
@@ -24,7 +24,7 @@ namespace {
 constexpr uint64_t box_alignment = 128; // in shared memory (CUDA C++ Programming Guide, "Alignment requirements for
                                         // multi-dimensional bulk tensor asynchronous copy operations")
 
-// All of an instruction that is known before it runs.
+// The statically known part of an instruction.
 struct TensorCopy {
   TransferKind kind = TransferKind::load;
   TileShape shape = TileShape::box;
@@ -32,13 +32,13 @@ struct TensorCopy {
   unsigned coordinates = 1, offsets = 0;
   bool has_barrier = false;
   bool to_cluster = false; // shared::cluster: the destination may be in another block
-  bool multicast = false;  // to the blocks of a mask, the last in the list
-  bool of_pair = false;    // .cta_group::2: the other block of the pair may count the bytes
+  bool multicast = false;  // to the blocks of a mask, which is last in the list
+  bool of_pair = false;    // .cta_group::2: the bytes may be counted in the other block of the pair
   ReduceOperation reduction = ReduceOperation::add;
   DataReport report = DataReport::none;
   AddressSource shared, map, barrier;
-  // What the instruction says in the map's place; invalid and empty where the map holds. Strides are in units of 16
-  // bytes: 32 bits of each, and 4 bits of each in one number.
+  // Overrides of fields of the map; invalid or empty where the map is not overridden. Strides are in units of 16 bytes:
+  // the low 32 bits of each, and the high 4 bits of each packed into one number.
   LaneRef address, high_strides;
   std::vector<LaneRef> sizes, low_strides;
 };
@@ -69,7 +69,7 @@ private:
   const TensorCopy& copy_;
 };
 
-// Kept from one copy to the next, so that copies take no memory of the host.
+// Reused from one copy to the next, so that copies allocate no memory of the host.
 struct Scratch {
   std::vector<FoundRun> runs;
   std::vector<uint64_t> addresses;
@@ -86,7 +86,7 @@ public:
       : warp_(warp), op_(op), lane_(lane), operands_(warp, op), runs_(scratch().runs), addresses_(scratch().addresses) {
   }
 
-  // False: the block has failed.
+  // Returns false if the block has failed.
   bool run();
 
 private:
@@ -113,9 +113,9 @@ private:
   TileTransfer transfer_;
   Space shared_space_ = Space::shared;
   bool has_runs_ = false;
-  uint64_t bytes_ = 0; // of the box
+  uint64_t bytes_ = 0; // size of the box
   std::vector<FoundRun>& runs_;
-  std::vector<uint64_t>& addresses_; // of the runs, for --check and observers
+  std::vector<uint64_t>& addresses_; // addresses of the runs, for --check and observers
   std::byte* barrier_ = nullptr;
 };
 
@@ -181,7 +181,7 @@ bool Issue::override_map() {
 
 bool Issue::find_shared(uint64_t address) {
   bytes_ = tile_.bytes();
-  // A swizzle exchanges chunks within lines.
+  // A swizzle permutes chunks within lines.
   const uint64_t reach = transfer_.swizzle.chunks > 1 ? align_up(bytes_, line_bytes) : bytes_;
   transfer_.shared = lane_bytes(warp_, op_, lane_, shared_space_, address, reach, box_alignment, "tensor copy");
   transfer_.start = static_cast<uint32_t>(address);
@@ -230,7 +230,7 @@ bool Issue::watch(const CopyTarget& target) {
     good = !runs_[i].global || access(Space::global, addresses_[i], runs_[i].bytes, global_kind);
   if (loads) good = good && access(shared_space_, target.to, bytes_, AccessKind::store);
   warp_.mask = mask;
-  // Whoever finds the barrier's phase over sees the copy: its bytes are counted behind it.
+  // A thread that finds the barrier's phase over sees the copy, because its bytes are counted after they are moved.
   if (good && barrier_ && warp_.block->checker) warp_.block->checker->release(warp_, shared_space_, target.barrier);
   return good;
 }
@@ -254,7 +254,7 @@ const MicroOp* copy_tensor(Warp& warp, const MicroOp& op) {
   return for_each_lane(warp, op, [&](unsigned lane) { return Issue(warp, op, lane).run(); });
 }
 
-// A prefetch changes nothing that can be seen; the map is read for it.
+// A prefetch has no visible effect; it only reads the map.
 const MicroOp* prefetch_tensor(Warp& warp, const MicroOp& op) {
   const TensorOperands operands(warp, op);
   return for_each_lane(warp, op, [&](unsigned lane) {
@@ -286,7 +286,7 @@ TileShape shape_of(const ir::Form& form) {
   return TileShape::box;
 }
 
-// What stands in the map's place.
+// Decodes the overrides of fields of the map.
 void decode_overrides(Decoder& decoder, const MapOperand& map, TensorCopy& copy) {
   if (map.new_address) copy.address = decoder.source(*map.new_address, lanes_of_bits(64));
   for (const ir::Operand& size : map.sizes)
@@ -296,7 +296,7 @@ void decode_overrides(Decoder& decoder, const MapOperand& map, TensorCopy& copy)
   if (map.high_strides) copy.high_strides = decoder.source(*map.high_strides, lanes_of_bits(32));
 }
 
-// The im2col offsets or halo and offset; false: the decoder has been told.
+// Decodes the im2col offsets, or halo and offset. Returns false after reporting to the decoder.
 bool decode_offsets(Decoder& decoder, unsigned top_level, TensorCopy& copy, std::vector<LaneRef>& list) {
   const std::vector<ir::Operand> offsets = matrix_registers(decoder, top_level);
   copy.offsets = copy.shape == TileShape::column ? copy.rank - 2 : 2;
@@ -344,7 +344,7 @@ void decode_tensor_copy(Decoder& decoder, ir::InstructionId) {
   copy.to_cluster = loads && form.space == ir::StateSpace::shared_cluster;
   copy.of_pair = form.has(ir::Modifier::cta_group_2);
   copy.multicast = loads && !prefetches && is_multicast(form);
-  if (copy.multicast) { // behind the mbarrier or the offsets
+  if (copy.multicast) { // after the mbarrier or the offsets
     const size_t mask = decoder.top_level(has_offsets ? 4 : 3);
     list.push_back(decoder.source(decoder.operands()[mask], lanes_of_bits(32)));
   }

@@ -10,7 +10,7 @@ using Words = std::array<uint64_t, ir::tensor_map_bytes / 8>;
 
 constexpr uint64_t mark = 0x54656e73; // in the high half of word 0
 
-// Bits [first, first + width) of a word; values that do not fit are the largest one that does.
+// Bits [first, first + width) of a word; values that do not fit are stored as the largest one that does.
 struct Field {
   unsigned word = 0, first = 0, width = 0;
   uint64_t largest() const { return width == 64 ? ~uint64_t(0) : (uint64_t(1) << width) - 1; }
@@ -33,7 +33,7 @@ constexpr Field address{1, 0, 64};
 constexpr Field dimension(unsigned i) {
   return {2 + i, 0, 64};
 }
-constexpr Field stride(unsigned i) { // of dimension i, from 1 on
+constexpr Field stride(unsigned i) { // of dimension i, which starts at 1
   return {6 + i, 0, 64};
 }
 constexpr Field box(unsigned i) {

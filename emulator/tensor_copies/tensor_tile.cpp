@@ -1,5 +1,5 @@
-// What a tensor copy may not do (PTX ISA 5.5 and 9.7.9.27.1.1), and what is not emulated because no public text says
-// where the bytes lie.
+// Tensor copies that are invalid (PTX ISA 5.5 and 9.7.9.27.1.1), and copies that are not emulated because the layout of
+// their bytes is not documented publicly.
 #include "emulator/tensor_copies/tensor_tile.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ std::string not_emulated(const TensorTile& tile) {
   if (map.interleave != ir::TensorInterleave::none) return "an interleaved layout, which is not emulated";
   if (map.element == TensorElement::b4x16_p64 || map.element == TensorElement::b6x16_p32)
     return fmt::format("elements of type {}, which are not emulated", spelling(map.element));
-  // Do rows lie side by side, or each in a span of its own? The manual shows rows that fill the span.
+  // Are rows adjacent, or each in a span of its own? The manual shows only rows that fill the span.
   if (const unsigned span = ir::span_bytes(map.swizzle); span > tile.row_bytes() && tile.rows() > 1)
     return fmt::format("rows of {} bytes in a swizzle of {}, which is not emulated", tile.row_bytes(), span);
   return {};
@@ -23,7 +23,7 @@ std::string not_emulated(const TensorTile& tile) {
 
 std::string column_fault(const TensorTile& tile, bool stores) {
   const ir::TensorMap& map = tile.map;
-  constexpr uint32_t limits[] = {1 << 16, 1 << 8, 1 << 5}; // of offsets, by how many there are
+  constexpr uint32_t limits[] = {1 << 16, 1 << 8, 1 << 5}; // limits of offsets, by the number of offsets
   for (unsigned i = 0; i + 2 < map.rank; ++i) {
     const int64_t low = map.lower_corner[i], end = static_cast<int64_t>(map.dims[i + 1]) + map.upper_corner[i];
     if (const int32_t at = tile.coordinates[i + 1]; at < low || at >= end)
@@ -49,7 +49,7 @@ std::string row_fault(const TensorTile& tile, bool stores) {
     return fmt::format("coordinate 1 is {}, beyond the end of the map's box, {}", pixels.first, pixels.end - 1);
   if (stores && (map.lower_corner[0] < 0 || map.upper_corner[0] > 0))
     return "corners outside of the tensor, which a store may not have";
-  // The manual shows halos within an image.
+  // The manual shows only halos within an image.
   const uint64_t group = tile.pixels_of_group();
   for (uint64_t i = group; halo > 0 && i <= tile.main_pixels(); i += group)
     if (pixels.at(static_cast<int64_t>(i) - 1).w + static_cast<int64_t>(halo) * pixels.stride >= pixels.end)

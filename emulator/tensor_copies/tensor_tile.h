@@ -1,6 +1,6 @@
-// Which bytes of global memory one tensor copy moves, and where they lie in the box (PTX ISA 5.5.3, 5.5.4): the box
-// seen as rows of dimension 0, dense and in the order of the dimensions, as it lies in shared memory without a swizzle.
-// Rows are cut where the tensor ends.
+// Bytes of global memory that one tensor copy moves, and their offsets in the box (PTX ISA 5.5.3, 5.5.4): the box is
+// a dense sequence of rows of dimension 0, in the order of the dimensions, as in shared memory without a swizzle.
+// Rows are cut at the end of the tensor.
 #pragma once
 
 #include "ir/isa/tensor_map.h"
@@ -15,31 +15,31 @@ namespace ptxrewrite::emulator {
 // .tile; .tile::gather4 and ::scatter4; .im2col; .im2col::w; .im2col::w::128
 enum class TileShape : uint8_t { box, four_rows, column, row, row_of_128 };
 
-// One copy, as its instruction and its map have it.
+// One copy, as given by its instruction and its map.
 struct TensorTile {
-  ir::TensorMap map; // legal: ir::find_fault has nothing to say
+  ir::TensorMap map; // legal: ir::find_fault reports nothing
   TileShape shape = TileShape::box;
-  // Of dimension 0, 1, ...; of four rows: of dimension 0, then the rows.
+  // Of dimension 0, 1, ...; for four_rows: of dimension 0, then the rows' numbers.
   std::array<int32_t, ir::most_tensor_dimensions> coordinates{};
-  std::array<uint32_t, 3> offsets{}; // im2col, in the order W, H, D; of im2col::w wHalo and wOffset
+  std::array<uint32_t, 3> offsets{}; // im2col: in the order W, H, D; im2col::w: wHalo and wOffset
 
   bool is_im2col() const { return shape != TileShape::box && shape != TileShape::four_rows; }
   uint64_t row_elements() const { return is_im2col() ? map.channels : map.box[0]; }
-  // Of im2col::w: pixels but the halos, and after how many of them a halo comes.
+  // For im2col::w: pixels without the halos, and the number of pixels after which a halo follows.
   uint64_t main_pixels() const { return shape == TileShape::row_of_128 ? 128 : map.pixels; }
   uint64_t pixels_of_group() const { return shape == TileShape::row_of_128 ? 32 : map.pixels; }
   uint64_t row_bytes() const { return row_elements() * ir::element_bits(map.element) / 8; }
   uint64_t rows() const; // at most 256^4
-  // Of the whole box, what lies beyond the tensor too; at most 2^44.
+  // Of the whole box, including the part beyond the tensor; at most 2^44.
   uint64_t bytes() const { return row_bytes() * rows(); }
 };
 
-// What is wrong with a copy of this tile to (`stores` false) or from shared memory, or not emulated; empty: nothing.
+// Returns why a copy of this tile to (`stores` false) or from shared memory is invalid or not emulated, else empty.
 std::string find_fault(const TensorTile& tile, bool stores);
 
-// Bytes that lie side by side in global memory and in the box.
+// Bytes that are contiguous both in global memory and in the box.
 struct TileRun {
-  bool inside = false;  // of the tensor; if not, there is no address
+  bool inside = false;  // inside the tensor; if not, there is no address
   uint64_t address = 0; // in global memory
   uint32_t offset = 0;  // in the box
   uint32_t bytes = 0;
@@ -47,7 +47,7 @@ struct TileRun {
 
 namespace detail {
 
-// Element 0 of a row, were it inside: its place from the tensor's address, modulo 2^64.
+// Element 0 of a row, as if it were inside: its distance from the tensor's address, modulo 2^64.
 struct RowPlace {
   bool inside = true; // in all dimensions but dimension 0
   uint64_t distance = 0;
@@ -91,8 +91,8 @@ template <class Visit> bool visit_box(const TensorTile& tile, Visit&& visit) {
   }
 }
 
-// The pixels of im2col: along W from where the copy starts to the last place of the filter's corner, then along the
-// next rows of that box, the next images.
+// The pixels of im2col: along W from the copy's start to the last position of the filter's corner, then along the
+// next rows of that box, then in the next images.
 template <class Visit> bool visit_column(const TensorTile& tile, Visit&& visit) {
   const ir::TensorMap& map = tile.map;
   const unsigned last = map.rank - 1; // dimension of images
@@ -116,13 +116,13 @@ template <class Visit> bool visit_column(const TensorTile& tile, Visit&& visit) 
   return true;
 }
 
-// Where the pixels of an im2col::w copy lie along W (PTX ISA 5.5.5): from the first one by the traversal stride to the
-// box's end, then from its beginning in the next image, with H and D as they are.
+// Positions along W of the pixels of an im2col::w copy (PTX ISA 5.5.5): from the first one by the traversal stride to
+// the box's end, then from the box's beginning in the next image, with the same H and D.
 struct PixelRow {
   int64_t first = 0;          // along W
   int64_t begin = 0, end = 0; // of the box
   int64_t stride = 1;
-  int64_t in_first_image = 0, in_image = 0; // pixels
+  int64_t in_first_image = 0, in_image = 0; // in pixels
 
   explicit PixelRow(const TensorTile& tile)
       : first(tile.coordinates[1] + int64_t(tile.offsets[1])),
@@ -132,7 +132,7 @@ struct PixelRow {
         in_image((end - begin + stride - 1) / stride) {}
 
   struct Place {
-    int64_t w = 0, image = 0; // images behind the first one
+    int64_t w = 0, image = 0; // image: relative to the image of the first pixel
   };
   Place at(int64_t pixel) const {
     if (pixel < in_first_image) return {first + pixel * stride, 0};
@@ -141,7 +141,7 @@ struct PixelRow {
   }
 };
 
-// The pixels of im2col::w, and the halo behind the last one, or behind each group.
+// The pixels of im2col::w, with the halo after the last pixel or after each group.
 template <class Visit> bool visit_pixel_row(const TensorTile& tile, Visit&& visit) {
   const ir::TensorMap& map = tile.map;
   const unsigned last = map.rank - 1; // dimension of images
@@ -168,8 +168,8 @@ template <class Visit> bool visit_pixel_row(const TensorTile& tile, Visit&& visi
 
 } // namespace detail
 
-// Calls visit(const TileRun&) -> bool for all of the tile, in the order of their offsets; until one returns false,
-// which it returns.
+// Calls visit(const TileRun&) -> bool for all runs of the tile, in the order of their offsets, until one returns false.
+// Returns false in that case, else true.
 template <class Visit> bool for_each_run(const TensorTile& tile, Visit&& visit) {
   switch (tile.shape) {
   case TileShape::box:

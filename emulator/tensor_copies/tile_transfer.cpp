@@ -6,11 +6,11 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// The NaN that stands beyond a tensor's ends. Of f16 and bf16 it is the one that fma.oob knows; how many bits of wider
-// types it has is not public, here they repeat it.
+// The NaN for elements beyond a tensor's ends. For f16 and bf16 it is the NaN of fma.oob; its bits in wider types are
+// not public, so they repeat the 16 bits here.
 constexpr uint16_t out_of_bounds_nan = 0x7ff7;
 
-// To nearest even, to 10 bits behind the point; infinities and NaNs stay.
+// Rounds to nearest even, to 10 fraction bits; infinities and NaNs are unchanged.
 constexpr uint32_t rounded_to_tf32(uint32_t bits) {
   if ((bits & 0x7f800000) == 0x7f800000) return bits;
   const uint32_t odd = bits >> 13 & 1;
@@ -21,7 +21,7 @@ constexpr uint32_t flushed(uint32_t bits) {
   return (bits & 0x7f800000) == 0 ? bits & 0x80000000 : bits;
 }
 
-// Elements of some types change on their way.
+// Applies `change` to each word, for element types that a copy converts.
 template <class Change> void change_words(std::byte* place, uint32_t bytes, Change&& change) {
   for (uint32_t i = 0; i < bytes; i += 4) {
     uint32_t word;
@@ -40,7 +40,7 @@ void convert(ir::TensorElement element, std::byte* place, uint32_t bytes) {
   case ir::TensorElement::tf32_ftz:
     return change_words(place, bytes, [](uint32_t word) { return flushed(rounded_to_tf32(flushed(word))); });
   default:
-    return; // moved as they are
+    return; // moved unchanged
   }
 }
 

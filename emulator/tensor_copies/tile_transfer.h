@@ -1,4 +1,4 @@
-// Moves the bytes of a tensor copy whose places have been found: between global memory and a box in shared memory.
+// Moves the bytes of a tensor copy, once they are located, between global memory and a box in shared memory.
 #pragma once
 
 #include "emulator/core/copies.h"
@@ -12,9 +12,9 @@
 
 namespace ptxrewrite::emulator {
 
-// A TileRun whose bytes in global memory have been found.
+// A TileRun whose bytes in global memory have been located.
 struct FoundRun {
-  std::byte* global = nullptr; // null: beyond the tensor
+  std::byte* global = nullptr; // nullptr: beyond the tensor
   uint32_t offset = 0;
   uint32_t bytes = 0;
 };
@@ -33,12 +33,12 @@ struct TileTransfer {
   DataReport report = DataReport::none;
 };
 
-// Of data of a load before it is moved: does it report to the mbarrier?
+// Does the data of a load, before it is moved, make a report to the mbarrier?
 bool reports(const TileTransfer& transfer, std::span<const FoundRun> runs);
 
 void carry_out(const TileTransfer& transfer, std::span<const FoundRun> runs);
 
-// A transfer that takes place when somebody waits.
+// A transfer that takes place when a thread waits for it.
 class LateTransfer final : public LateWork {
 public:
   LateTransfer(const TileTransfer& transfer, std::vector<FoundRun> runs)
