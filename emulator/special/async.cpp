@@ -1,5 +1,5 @@
 // cp.async and st.bulk (PTX ISA 9.7.9.25 and 9.7.9.13). A copy is carried out when it is issued,
-// or when it is waited for (emulator/core/copies.h): a kernel that waits as it must sees no difference.
+// or when a thread waits for it (emulator/core/copies.h): a kernel that waits correctly gets the same results.
 #include "emulator/core/check.h"
 #include "emulator/core/copies.h"
 #include "emulator/core/watch.h"
@@ -17,7 +17,7 @@ namespace ptxrewrite::emulator {
 namespace {
 
 // MicroOp::flags: a Space in the low byte, widths of addresses (async_access.h), and
-constexpr uint32_t flag_ignore = 1u << 16; // op.source[2] is a predicate: read nothing
+constexpr uint32_t flag_ignore = 1u << 16; // op.source[2] is a predicate: if true, nothing is read
 
 // --- cp.async ---
 
@@ -62,7 +62,7 @@ const MicroOp* copy_async(Warp& warp, const MicroOp& op) {
   });
 }
 
-// Only in blocks with late copies; op.immediate: how many groups may stay open, -1: not even the open one.
+// Only in blocks with late copies; op.immediate: number of groups that may stay open, -1: not even the current one.
 template <CopyKind kind> const MicroOp* wait_for_groups(Warp& warp, const MicroOp& op) {
   LateCopies* late = warp.block->late_copies.get();
   if (!late) return &op + 1;
@@ -140,7 +140,7 @@ void decode_copy(Decoder& decoder) {
       std::bit_cast<int64_t>(CopyOffsets{static_cast<int32_t>(to.offset), static_cast<int32_t>(from.offset)});
 }
 
-// Commits and waits. False: the instruction is something else.
+// Decodes commits and waits. Returns false if the instruction is something else.
 bool decode_groups(Decoder& decoder) {
   const ir::Form& form = decoder.form();
   const bool bulk = form.has(ir::Modifier::bulk);
@@ -171,7 +171,7 @@ void decode_bulk_store(Decoder& decoder, ir::InstructionId) {
   op.immediate = address.offset;
 }
 
-// A cache policy is a number that nothing here looks at.
+// A cache policy is a number that the emulator ignores.
 void decode_policy(Decoder& decoder, ir::InstructionId) {
   const LaneRef target = decoder.destination(decoder.operands()[0], lanes_of_bits(64));
   const LaneRef zero = decoder.constant(0, 64);

@@ -1,4 +1,4 @@
-// What asynchronous copies and mbarriers have in common: addresses of lanes, and their bytes.
+// Shared by asynchronous copies and mbarriers: addresses of lanes, and the bytes at them.
 #pragma once
 
 #include "emulator/core/address.h"
@@ -16,7 +16,7 @@ constexpr uint32_t flag_narrow_first = 1u << 8; // addresses of 32 bits
 constexpr uint32_t flag_narrow_second = 1u << 9;
 constexpr uint32_t flag_narrow_third = 1u << 10;
 
-// Of a bulk operation, in fuel.
+// Bytes of a bulk operation that cost as much fuel as one instruction.
 constexpr uint64_t bytes_like_an_instruction = 128;
 
 inline uint64_t lane_address(const Warp& warp, LaneRef base, bool narrow, int64_t offset, unsigned lane) {
@@ -24,7 +24,7 @@ inline uint64_t lane_address(const Warp& warp, LaneRef base, bool narrow, int64_
   return warp.lanes<uint64_t>(base)[lane] + static_cast<uint64_t>(offset);
 }
 
-// Inactive lanes get the address of an active one.
+// Inactive lanes get the address of an active lane.
 inline void all_addresses(const Warp& warp, LaneRef base, bool narrow, int64_t offset,
                           uint64_t (&addresses)[warp_size]) {
   const auto first = static_cast<unsigned>(std::countr_zero(warp.mask));
@@ -32,7 +32,7 @@ inline void all_addresses(const Warp& warp, LaneRef base, bool narrow, int64_t o
     addresses[lane] = lane_address(warp, base, narrow, offset, (warp.mask >> lane) & 1 ? lane : first);
 }
 
-// The lane's aligned bytes; null after the block has failed.
+// Returns the lane's aligned bytes, or nullptr after the block has failed.
 inline std::byte* lane_bytes(Warp& warp, const MicroOp& op, unsigned lane, Space space, uint64_t address,
                              uint64_t bytes, uint64_t alignment, const char* what) {
   std::byte* host = resolve(*warp.block, warp, lane, space, address, bytes);
@@ -41,7 +41,7 @@ inline std::byte* lane_bytes(Warp& warp, const MicroOp& op, unsigned lane, Space
   return nullptr;
 }
 
-// Is there room for one more copy that takes place late? If not, the block has failed.
+// Is there room for one more late copy? If not, the block has failed.
 inline bool has_room_for_copy(Warp& warp, const MicroOp& op, unsigned lane) {
   const LateCopies* late = warp.block->late_copies.get();
   if (!late || !late->full()) return true;
@@ -57,17 +57,17 @@ template <class Body> const MicroOp* for_each_lane(Warp& warp, const MicroOp& op
   return &op + 1;
 }
 
-// Where a copy puts bytes and counts them, in shared::cluster.
+// Destination of a copy and the mbarrier that counts its bytes, in shared::cluster.
 struct CopyTarget {
   uint64_t to = 0, barrier = 0;
-  bool of_pair = false; // .cta_group::2: the other block of the destination's pair may count them
+  bool of_pair = false; // .cta_group::2: the bytes may be counted in the other block of the destination's pair
 };
 
-// Of an instruction with .multicast::cluster: calls body(CopyTarget), which says whether all is well, for each block of
-// the cluster that `mask` names (bit i: %cluster_ctarank i), with the target's offsets in its shared memory (PTX ISA,
-// cp.async.bulk, ctaMask). With .cta_group::2 the bytes are counted in that block of the destination's pair whose
-// rank is odd or even as the rank of the mbarrier's own block is. False: the block has failed; it has, too, where
-// the mask names blocks that there are not.
+// For instructions with .multicast::cluster: calls body(CopyTarget), which returns false on failure, for each block of
+// the cluster in `mask` (bit i: %cluster_ctarank i), with the target's offsets in its shared memory (PTX ISA,
+// cp.async.bulk, ctaMask). With .cta_group::2 the bytes are counted in the block of the destination's pair whose
+// rank has the same parity as the rank of the mbarrier's own block. Returns false if the block has failed, which is
+// also the case if the mask contains blocks that do not exist.
 template <class Body>
 bool for_each_target(Warp& warp, const MicroOp& op, unsigned lane, uint32_t mask, const CopyTarget& target,
                      Body&& body) {
@@ -88,13 +88,13 @@ bool for_each_target(Warp& warp, const MicroOp& op, unsigned lane, uint32_t mask
   return true;
 }
 
-// The mbarrier of an asynchronous operation lies in the block that its destination is in (PTX ISA, st.async); with
-// .cta_group::2 it may also lie in the other block of the pair, whose %cluster_ctarank differs in the last bit. If not,
+// The mbarrier of an asynchronous operation must be in the block of its destination (PTX ISA, st.async); with
+// .cta_group::2 it may also be in the other block of the pair, whose %cluster_ctarank differs in the last bit. If not,
 // the block has failed.
 bool is_in_same_block(Warp& warp, const MicroOp& op, unsigned lane, const CopyTarget& target);
 
-// A thread tests an mbarrier: performs the pending copies of all blocks of the cluster that complete there. Returns the
-// fault's message, or an empty string.
+// Called when a thread tests an mbarrier: performs the pending copies of all blocks of the cluster that complete there.
+// Returns the fault's message, or an empty string.
 std::string complete_late_copies(Block& block, std::byte* barrier);
 
 struct AddressSource {
@@ -114,9 +114,9 @@ struct CopyOffsets {
   int32_t to = 0, from = 0;
 };
 
-// Which data a copy reports to its mbarrier.
+// Returns the kind of data that a copy reports to its mbarrier.
 DataReport report_of(const ir::Form& form);
-// Can the mbarrier take reports? If not, the block has failed.
+// Can the mbarrier receive reports? If not, the block has failed.
 bool takes_reports(Warp& warp, const MicroOp& op, unsigned lane, const std::byte* barrier);
 
 // cp.async.bulk, without tensors.

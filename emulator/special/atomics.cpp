@@ -1,6 +1,6 @@
-// atom and red: read, compute and write as one step (PTX ISA 9.7.13.5 and 9.7.13.6). The lanes of a warp take
-// turns, lowest lane first. Global memory is changed with the host's own atomic instructions when several host threads
-// run blocks of the kernel; orders and scopes are at least as strong as asked for.
+// atom and red: read, compute and write in one step (PTX ISA 9.7.13.5 and 9.7.13.6). The lanes of a warp are
+// processed one after another, lowest first. Global memory is updated with atomic instructions of the host if several
+// host threads run blocks of the kernel; orders and scopes are at least as strong as requested.
 #include "emulator/access/warp_access.h"
 #include "emulator/core/decode.h"
 #include "emulator/core/watch.h"
@@ -25,7 +25,7 @@ constexpr uint32_t flag_narrow = 1u << 8; // addresses have 32 bits
 
 // --- what is done to one element ---
 
-// `apply` gives the new value. `folds`: several values may be put together before they are applied.
+// `apply` computes the new value. `folds`: several operands may be combined before they are applied.
 struct Add {
   static constexpr bool folds = true;
   template <class T> static T apply(T old, T b, T, Space) { return static_cast<T>(old + b); }
@@ -92,7 +92,7 @@ template <> struct UnsignedOf<2> { using Type = uint16_t; };
 template <> struct UnsignedOf<4> { using Type = uint32_t; };
 template <> struct UnsignedOf<8> { using Type = uint64_t; };
 
-// No host instruction takes 16 bytes everywhere.
+// Atomic 16-byte instructions are not available on every host.
 std::mutex& wide_mutex() {
   static std::mutex mutex;
   return mutex;
@@ -128,7 +128,7 @@ template <class T, class Operation> T update(std::byte* host, T b, T c, Space sp
 
 // --- the instruction ---
 
-// op.source: base address, b, c. Vectors: lists of b, then of d. op.destination[0] is invalid for red.
+// op.source: base address, b, c. For vectors: lists of b, then of d. op.destination[0] is invalid for red.
 struct Elements {
   std::array<LaneRef, maximum_elements> b, d;
 };
@@ -160,7 +160,7 @@ void update_lane(Warp& warp, const MicroOp& op, const Elements& elements, std::b
     warp.lanes<T>(elements.d[i])[lane] = old[i];
 }
 
-// All lanes at one address and nobody wants the old value: one access does.
+// If all lanes use one address and no old value is needed, a single access is enough.
 template <class T, class Operation> void update_once(Warp& warp, const MicroOp& op, std::byte* host, Space space) {
   const T* values = warp.lanes<T>(op.source[1]);
   T total = values[std::countr_zero(warp.mask)];
@@ -183,7 +183,7 @@ template <class T, class Operation> const MicroOp* atomic_operation(Warp& warp, 
                             fmt::format("atomic operation on {} memory", name_of(access.space)));
   if (warp.block->watch_memory) [[unlikely]]
     if (!watch_access(warp, op, access.space, access.addresses, size, AccessKind::atomic)) return nullptr;
-  if (access.space == Space::local) access.bias = 0; // every lane has its own
+  if (access.space == Space::local) access.bias = 0; // every lane has its own local memory
   const bool fast = access.bias && all_aligned(access, size);
   if constexpr (Operation::folds)
     if (fast && access.pattern == Pattern::same && !op.destination[0]) {
@@ -239,7 +239,7 @@ Handler handler_of(const ir::Form& form) {
     if (form.has(ir::Modifier::dec)) return &atomic_operation<uint32_t, Decrement>;
     return integer_handler<uint32_t>(form);
   case ir::ScalarType::s32:
-    // Additions wrap; signed ones of C++ must not overflow.
+    // Additions wrap; signed overflow is undefined in C++, so they are done unsigned.
     return form.has(ir::Modifier::add) ? integer_handler<uint32_t>(form) : integer_handler<int32_t>(form);
   case ir::ScalarType::u64:
     return integer_handler<uint64_t>(form);
@@ -283,8 +283,8 @@ std::vector<ir::Operand> elements_at(std::span<const ir::Operand> operands, size
   return {inside.begin(), inside.end()};
 }
 
-// May the result depend on which block comes first? Integer reductions of one kind commute, and then only the old value
-// tells.
+// May the result depend on the order of the blocks? Integer reductions of one kind commute, so only their old values
+// depend on the order.
 bool shows_order(Decoder& decoder, std::span<const ir::Operand> results) {
   const ir::Form& form = decoder.form();
   const ir::ScalarType type = form.type();
@@ -295,12 +295,12 @@ bool shows_order(Decoder& decoder, std::span<const ir::Operand> results) {
     if (form.has(ir::Modifier::add) && type == half) return true;
   for (ir::Modifier word : {ir::Modifier::exch, ir::Modifier::cas, ir::Modifier::inc, ir::Modifier::dec})
     if (form.has(word)) return true;
-  // Two kinds of reductions of one word do not commute.
+  // Reductions of different kinds on one word do not commute.
   constexpr ir::Modifier kinds[] = {ir::Modifier::add,  ir::Modifier::min, ir::Modifier::max,
                                     ir::Modifier::and_, ir::Modifier::or_, ir::Modifier::xor_};
   for (unsigned i = 0; i < std::size(kinds); ++i)
     if (form.has(kinds[i])) decoder.image().reduction_kinds |= 1u << (2 * i + (ir::is_signed(type) ? 1 : 0));
-  // Signed and unsigned addition are the same.
+  // Signed and unsigned addition give the same bits.
   uint32_t seen = decoder.image().reduction_kinds;
   if (seen & 2) seen = (seen & ~2u) | 1u;
   return std::popcount(seen) > 1;

@@ -1,4 +1,4 @@
-// bar, barrier: waiting for, and telling, the other warps of the block (PTX ISA 9.7.13.1).
+// bar, barrier: arrive at barriers and wait for the other warps of the block (PTX ISA 9.7.13.1).
 #include "emulator/core/block.h"
 #include "emulator/core/check.h"
 #include "emulator/core/decode.h"
@@ -18,14 +18,14 @@ enum class Reduction : uint8_t { none, popc, all, any };
 // op.source: [0] barrier number, [1] number of threads or invalid, [2] predicate of .red.
 struct Arrival {
   uint32_t number = 0;
-  uint32_t expected_warps = 0; // 0: all of the block
+  uint32_t expected_warps = 0; // 0: all warps of the block
 };
 
-// A parked warp keeps the number of warps above the barrier's eight bits. No block has so many warps: a barrier that
-// expects more never opens either.
+// A parked warp stores the number of warps above the eight bits of the barrier's number. No block has that many warps,
+// so a barrier that expects more never opens anyway.
 constexpr uint32_t most_expected_warps = (1u << 24) - 1;
 
-// The operands must be the same in all lanes.
+// Reads the operands, which must be the same in all lanes.
 const MicroOp* read_operands(Warp& warp, const MicroOp& op, Arrival& arrival) {
   const auto lane = static_cast<unsigned>(std::countr_zero(warp.mask));
   arrival.number = warp.lanes<uint32_t>(op.source[0])[lane];
@@ -46,8 +46,8 @@ void note_execution(Warp& warp, const MicroOp& op, const Arrival& arrival) {
                                           (op.flags & barrier_aligned) != 0);
 }
 
-// The lanes wait here; Block::run counts the warp as arrived when all of its live lanes do. Lanes whose guard is false
-// come along: a barrier counts warps, and a divergent .aligned one is undefined anyway.
+// The lanes wait here; Block::run counts the warp as arrived once all its live lanes wait. Lanes whose guard is false
+// wait, too: a barrier counts warps, and a divergent .aligned one is undefined anyway.
 const MicroOp* barrier_sync(Warp& warp, const MicroOp& op) {
   Arrival arrival;
   if (!read_operands(warp, op, arrival)) return nullptr;
@@ -70,7 +70,7 @@ const MicroOp* barrier_arrive(Warp& warp, const MicroOp& op) {
   return &op + 1;
 }
 
-// Behind barrier.red: the result of the phase that has just ended.
+// Follows barrier.red: writes the result of the phase that has just ended.
 template <Reduction reduction> const MicroOp* barrier_result(Warp& warp, const MicroOp& op) {
   const auto lane = static_cast<unsigned>(std::countr_zero(warp.mask));
   const Barrier& barrier = warp.block->barriers[warp.lanes<uint32_t>(op.source[0])[lane] % 16];
@@ -104,7 +104,7 @@ void decode_barrier(Decoder& decoder, ir::InstructionId) {
   op.source[2] = predicate;
   const bool is_aligned = form.opcode == ir::Opcode::bar || form.has(ir::Modifier::aligned);
   op.flags = is_aligned ? barrier_aligned : 0;
-  if (!form.has(ir::Modifier::arrive)) decoder.end_region(false); // the warp comes back there
+  if (!form.has(ir::Modifier::arrive)) decoder.end_region(false); // the warp resumes after it
   if (reduction == Reduction::none) return;
   const LaneRef target = decoder.destination(operands[0], lanes_of_bits(reduction == Reduction::popc ? 32 : 1));
   MicroOp& result = decoder.emit_further(reduction == Reduction::popc  ? &barrier_result<Reduction::popc>
@@ -118,7 +118,7 @@ void decode_barrier(Decoder& decoder, ir::InstructionId) {
 } // namespace
 
 void add_barrier_operations(OperationTable& table) {
-  // bar.warp is a warp function: special/warp_functions.cpp adds it first.
+  // bar.warp is a warp function: special/warp_functions.cpp adds it before.
   table.special("bar*", &decode_barrier);
   table.special("barrier*", &decode_barrier);
 }

@@ -1,6 +1,6 @@
 // cp.async.bulk without tensors (PTX ISA 9.7.9.25.4): each lane copies a run of bytes between global and shared memory,
 // and the bytes are counted at an mbarrier or belong to a group of the thread. The destination may be in another block
-// of the cluster, or in several. What orders these copies with other accesses (the asynchronous proxy) is not modelled.
+// of the cluster, or in several. The ordering with other accesses (asynchronous proxy) is not modelled.
 #include "emulator/core/check.h"
 #include "emulator/core/copies.h"
 #include "emulator/core/watch.h"
@@ -17,12 +17,12 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-constexpr uint64_t bulk_alignment = 16; // of both places and of the size
+constexpr uint64_t bulk_alignment = 16; // of both addresses and of the size
 
-// All of an instruction that is known before it runs. Operands that it does not have are invalid.
+// The statically known part of an instruction. Operands that the instruction lacks are invalid.
 struct BulkCopy {
   Space to_space = Space::shared, from_space = Space::shared;
-  AddressSource to, from, barrier; // no barrier: the copy belongs to a group
+  AddressSource to, from, barrier; // without a barrier, the copy belongs to a group
   LaneRef bytes;
   LaneRef blocks;                      // .multicast::cluster: a mask
   LaneRef byte_mask;                   // .cp_mask
@@ -52,7 +52,7 @@ public:
       : warp_(warp), op_(op), lane_(lane),
         copy_(*static_cast<const BulkCopy*>(warp.activation->function->descriptions[op.auxiliary].get())) {}
 
-  // False: the block has failed.
+  // Returns false if the block has failed.
   bool run();
 
 private:
@@ -99,7 +99,7 @@ bool Issue::find_barrier(const CopyTarget& target) {
   if (copy_.to_space == Space::cluster && !is_in_same_block(warp_, op_, lane_, target)) return false;
   barrier_ = lane_bytes(warp_, op_, lane_, copy_.to_space, target.barrier, 8, 8, "mbarrier operation");
   if (!barrier_ || (copy_.report != DataReport::none && !takes_reports(warp_, op_, lane_, barrier_))) return false;
-  // Whoever finds the barrier's phase over sees the copy: its bytes are counted behind it.
+  // A thread that finds the barrier's phase over sees the copy, because its bytes are counted after they are moved.
   if (warp_.block->checker) warp_.block->checker->release(warp_, copy_.to_space, target.barrier);
   return true;
 }
@@ -142,7 +142,7 @@ const MicroOp* copy_bulk(Warp& warp, const MicroOp& op) {
   return for_each_lane(warp, op, [&](unsigned lane) { return Issue(warp, op, lane).run(); });
 }
 
-// A prefetch changes nothing that can be seen.
+// A prefetch has no visible effect.
 const MicroOp* prefetch_bulk(Warp&, const MicroOp& op) {
   return &op + 1;
 }

@@ -1,17 +1,17 @@
-// Where the arguments and results of a call lie while it is carried out.
+// Locations of the arguments and results of a call while it executes.
 #pragma once
 
 #include "emulator/core/block.h"
 
 namespace ptxrewrite::emulator {
 
-// The lane array of a call's value in the activation it belongs to.
+// Returns the lane array of a call's value in its activation.
 inline std::byte* lanes_of(const Warp& warp, const CallValue& value, const Activation& activation) {
   const bool is_register = value.lanes.base() == LaneBase::registers;
   return (is_register ? activation.registers : warp.base[value.lanes.base_index()]) + value.lanes.offset();
 }
 
-// One lane's bytes of it, which is no predicate.
+// Returns one lane's bytes of a value that is not a predicate.
 inline std::byte* bytes_of(const Warp& warp, const CallValue& value, const Activation& activation, unsigned lane) {
   if (value.lanes) return lanes_of(warp, value, activation) + lane * (value.bits / 8u);
   if (!value.slot.in_local) return activation.registers + value.slot.offset + lane * value.slot.stride;

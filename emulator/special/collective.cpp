@@ -21,7 +21,7 @@ bool complete_groups(Warp& warp, const MicroOp& op, const uint32_t* member_lanes
     rest &= ~lanes;
   }
   if (complete) return true;
-  // Some wait for lanes that are elsewhere: each group goes its own way until they meet again.
+  // Some lanes wait for lanes elsewhere: each group becomes a split until they reconverge.
   for (unsigned i = 1; i < groups.count; ++i)
     warp.splits.push_back({&op, warp.activation, groups.lanes[i], warp.meeting, SplitState::runnable, 0});
   if (const uint32_t off = warp.active & ~warp.mask)

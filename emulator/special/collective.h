@@ -1,5 +1,5 @@
-// Instructions that several lanes of a warp execute together: shfl, vote, match, redux, mma ... Lanes may come to them
-// on different ways: in other splits, at another instruction with the same qualifiers, in another activation of the
+// Instructions that several lanes of a warp execute together: shfl, vote, match, redux, mma ... The lanes may arrive
+// by different paths: in other splits, at another instruction with the same qualifiers, in another activation of the
 // function (PTX ISA 9.7.9.6: "the same qualifiers and the same membermask").
 #pragma once
 
@@ -13,7 +13,7 @@ namespace ptxrewrite::emulator {
 // The lanes that execute the instruction together, and their operands.
 class Collective {
 public:
-  // `own`: those of them that are lanes of the running split.
+  // `own`: those of the lanes that belong to the running split.
   Collective(Warp& warp, const MicroOp& op, uint32_t lanes, uint32_t own)
       : warp_(warp), op_(op), lanes_(lanes), own_(own) {}
 
@@ -22,7 +22,7 @@ public:
   Warp& warp() const { return warp_; }
   const MicroOp& op() const { return op_; }
 
-  // Values of a source; `storage` is used when the lanes come from several places.
+  // Returns the values of a source; uses `storage` if the lanes come from several places.
   template <class T> const T* values(unsigned source, T (&storage)[warp_size]) const {
     return values_at(storage, [source](const MicroOp& op, const Activation&) { return op.source[source]; });
   }
@@ -32,18 +32,18 @@ public:
       return activation.function->lists[op.extra + index];
     });
   }
-  // What the decoder has to say besides: entry op.auxiliary of the function's descriptions.
+  // Further data from the decoder: entry op.auxiliary of the function's descriptions.
   template <class T> const T& description() const {
     return *static_cast<const T*>(warp_.activation->function->descriptions[op_.auxiliary].get());
   }
-  // A predicate source, of the lanes that take part.
+  // Returns a predicate source, for the participating lanes.
   uint32_t predicate(unsigned source) const {
     uint32_t mask = warp_.predicate(op_.source[source]) & own_;
     for_others([&](const GatheredLanes& other) { mask |= warp_.predicate(other.op->source[source]) & other.mask; });
     return mask;
   }
 
-  // Writes compute(lane) to a destination, if the instruction has it.
+  // Writes compute(lane) to a destination, if the instruction has this destination.
   template <class T, class Compute> void write(unsigned destination, Compute&& compute) const {
     write_at<T>([destination](const MicroOp& op, const Activation&) { return op.destination[destination]; }, compute);
   }
@@ -72,7 +72,7 @@ private:
         detail::write_lanes<T>(warp_, target, other.mask, compute);
     });
   }
-  // With the registers of each of the other splits in place.
+  // Calls body for each of the other splits, with the split's registers as the warp's.
   template <class Body> void for_others(Body&& body) const {
     if (warp_.gathered.empty()) return;
     std::byte*& registers = warp_.base[static_cast<unsigned>(LaneBase::registers)];
@@ -91,20 +91,20 @@ private:
 };
 
 namespace detail {
-// Lanes of the running split that name the same members.
+// Groups of lanes of the running split with the same members.
 struct LaneGroups {
   std::array<uint32_t, warp_size> lanes{};
   unsigned count = 0;
 };
-// Lanes that name different members. True: all groups are complete, each in itself. False: the running split has been
-// parted, and `members` is what its lanes name now.
+// Handles lanes with different members. Returns true if each group is complete in itself. Returns false after splitting
+// the running split; `members` is then the member mask of its lanes.
 bool complete_groups(Warp& warp, const MicroOp& op, const uint32_t* member_lanes, LaneGroups& groups,
                      uint32_t& members);
 const MicroOp* not_a_member(Warp& warp, const MicroOp& op, uint32_t members);
 } // namespace detail
 
-// Calls `body(Collective)` once all live lanes that `members` names are there. `members` is a source with a mask for
-// each lane; invalid: all of the warp. Returns what a handler is to return.
+// Calls `body(Collective)` once all live lanes in `members` have arrived. `members` is a source with a mask for
+// each lane; if invalid, all lanes of the warp are members. Returns the handler's result.
 template <class Body> const MicroOp* execute_together(Warp& warp, const MicroOp& op, LaneRef members, Body&& body) {
   uint32_t wanted = full_mask;
   if (members) {

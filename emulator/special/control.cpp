@@ -1,4 +1,4 @@
-// Branches, calls and the ends of threads.
+// Branches, calls, and exits of threads.
 #include "emulator/core/function_end.h"
 
 #include "emulator/core/block.h"
@@ -21,8 +21,8 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// A loop that waits for another thread reads memory in a way that a compiler may not hoist. After this many turns its
-// warp lets others go first.
+// A loop that waits for another thread reads memory in a way that a compiler must not hoist. After this many
+// iterations the warp lets other warps run.
 constexpr uint32_t spin_patience = 16;
 
 const MicroOp* code_at(const Warp& warp, uint32_t index) {
@@ -45,13 +45,13 @@ const MicroOp* branch_back_spinning(Warp& warp, const MicroOp& op) {
   return warp.yield(next);
 }
 
-// The instruction will be executed again for `lanes`, and would count them once more.
+// The instruction will be executed, and its guard counted, again for `lanes`: takes them off the counter.
 void count_again(Warp& warp, const MicroOp& op, uint32_t lanes) {
   if (op.counts_guard)
     warp.block->counters->guards[op.instruction].lanes -= static_cast<unsigned>(std::popcount(lanes));
 }
 
-// brx.idx: lanes with the same index go together, lowest lane first.
+// brx.idx: lanes with the same index branch together, the group of the lowest lane first.
 const MicroOp* branch_indexed(Warp& warp, const MicroOp& op) {
   const std::vector<uint32_t>& table = warp.activation->function->branch_tables[op.extra];
   const uint32_t* indices = warp.lanes<uint32_t>(op.source[0]);
@@ -67,7 +67,7 @@ const MicroOp* branch_indexed(Warp& warp, const MicroOp& op) {
   if (same == warp.active) return target;
   const uint32_t rest = warp.mask & ~same;
   warp.mask = same;
-  // The other lanes come back to this instruction, or go on behind it if their guard is false.
+  // The other lanes return to this instruction, or continue after it if their guard is false.
   const MicroOp* others = rest ? &op : &op + 1;
   count_again(warp, op, rest);
   return warp.diverge(target, others, code_at(warp, op.auxiliary));
@@ -83,7 +83,7 @@ struct CallSide {
 };
 
 struct LaneBytes {
-  std::byte* first = nullptr; // lane 0's
+  std::byte* first = nullptr; // of lane 0
   uint64_t stride = 0;
 };
 
@@ -92,7 +92,7 @@ LaneBytes lane_bytes(const Warp& warp, const CallValue& value, const Activation&
   return {first, static_cast<uint64_t>(bytes_of(warp, value, activation, 1) - first)};
 }
 
-// `size` bytes of each lane of `mask`; a constant where it is known.
+// Copies `size` bytes of each lane of `mask`; size is a constant if it is known at compile time.
 template <class Size>
 [[gnu::always_inline]] inline void copy_lanes(const LaneBytes& from, const LaneBytes& to, uint32_t mask, Size size) {
   for (uint32_t lanes = mask; lanes; lanes &= lanes - 1) {
@@ -101,8 +101,8 @@ template <class Size>
   }
 }
 
-// Copies what a call passes, for the lanes of `mask`: from lane arrays or .param bytes into the same of another
-// activation. Sizes may differ where an argument is left out or longer than declared: the smaller one counts.
+// Copies arguments or results for the lanes of `mask`: from lane arrays or .param bytes to those of another
+// activation. Sizes may differ if an argument is missing or longer than declared; the smaller size is used.
 void copy_call_values(Warp& warp, const CallSide& from, const CallSide& to, uint32_t mask) {
   auto bytes = [](const CallValue& value) { return value.lanes ? value.bits / 8u : value.slot.size; };
   for (size_t i = 0; i < std::min(from.values.size(), to.values.size()); ++i) {
@@ -119,7 +119,7 @@ void copy_call_values(Warp& warp, const CallSide& from, const CallSide& to, uint
     const uint32_t size = std::min<uint32_t>(bytes(source), bytes(target));
     if (size == 0) continue;
     const LaneBytes given = lane_bytes(warp, source, from.activation), taken = lane_bytes(warp, target, to.activation);
-    // Bytes of a slot behind its size are nobody's.
+    // Bytes of a slot beyond its size are unused.
     const bool are_alike = given.stride == taken.stride && bytes(source) == bytes(target);
     if (mask == full_mask && are_alike && !source.slot.in_local && !target.slot.in_local)
       std::memcpy(taken.first, given.first, given.stride * warp_size);
@@ -145,7 +145,7 @@ const MicroOp* enter_function(Warp& warp, const MicroOp& op, const CallSite& sit
   if (!activation)
     return warp.block->fail(warp, op, static_cast<unsigned>(std::countr_zero(lanes)), warp.block->call_failure(callee));
   copy_call_values(warp, {site.arguments, *caller}, {callee.parameters, *activation}, lanes);
-  // Lanes that do not call wait behind the call: they have arrived already.
+  // Lanes that do not call have arrived already at the place after the call.
   const uint32_t here =
       warp.new_meeting({&op + 1, caller, activation, warp.active, warp.active & ~lanes, warp.meeting, true});
   warp.resume({callee.code.data(), activation, lanes, here, SplitState::runnable, 0});
@@ -157,7 +157,7 @@ const MicroOp* call_function(Warp& warp, const MicroOp& op) {
   return enter_function(warp, op, site, *site.callee, warp.mask);
 }
 
-// Lanes with the same target go together; the others come back to this instruction.
+// Lanes with the same target call together; the other lanes return to this instruction.
 const MicroOp* call_indirect(Warp& warp, const MicroOp& op) {
   const CallSite& site = site_of(warp, op);
   const uint64_t* targets = warp.lanes<uint64_t>(site.target);
@@ -203,7 +203,7 @@ const MicroOp* return_from_call(Warp& warp, const MicroOp& op) {
   while (place < warp.meetings.size() &&
          !(warp.meetings[place].in_use && warp.meetings[place].callee == warp.activation))
     ++place;
-  if (place == warp.meetings.size()) return warp.exit_lanes(leaving, &op + 1); // an entry's ret ends the thread
+  if (place == warp.meetings.size()) return warp.exit_lanes(leaving, &op + 1); // ret in an entry ends the thread
   Activation* callee = warp.activation;
   const CallSite& site = warp.meetings[place].activation->function->calls[(warp.meetings[place].at - 1)->extra];
   copy_call_values(warp, {callee->function->results, *callee}, {site.results, *warp.meetings[place].activation},
@@ -245,10 +245,10 @@ const MicroOp* fence_of_proxies(Warp& warp, const MicroOp& op) {
 
 // --- decoding ---
 
-// May a thread turn round in the loop that this block closes until another thread writes something?
+// May a thread iterate in the loop that this block closes until another thread writes to memory?
 bool may_spin(const ir::Function& function, ir::BlockId from, ir::BlockId target) {
-  // Everything in the text between the target and the branch: loops are contiguous in compiled code, and a mistake
-  // costs a few turns of the scheduler, nothing else.
+  // Everything in the text between the target and the branch: loops are contiguous in compiled code, and a mistake only
+  // costs a few turns of the scheduler.
   bool inside = false;
   for (ir::BlockId block : function.layout) {
     inside |= block == target;
@@ -323,7 +323,7 @@ void decode_nothing(Decoder& decoder, ir::InstructionId) {
   decoder.emit(&nothing);
 }
 
-// A parameter or result as the called function, or the prototype of an indirect call, declares it.
+// A parameter or result as declared by the called function, or by the prototype of an indirect call.
 struct Formal {
   ir::ScalarType type = ir::ScalarType::b64;
   unsigned width = 1; // elements of a vector
@@ -385,7 +385,7 @@ std::vector<CallValue> call_values(Decoder& decoder, size_t list, const std::vec
   const size_t past = ir::next_sibling(operands, list);
   for (size_t i = list + 1, index = 0; i < past; i = ir::next_sibling(operands, i), ++index) {
     const Formal formal = index < formals.size() ? formals[index] : Formal();
-    // `_` for a vector is nobody for each of its elements.
+    // `_` for a vector skips each of its elements.
     if (operands[i].is(ir::OperandKind::sink)) values.resize(values.size() + formal.width);
     const size_t first = operands[i].is(ir::OperandKind::vector) ? i + 1 : i;
     for (size_t j = first; j < ir::next_sibling(operands, i); j = ir::next_sibling(operands, j))

@@ -1,5 +1,5 @@
-// What a micro-operation of these families does, from its handler: for who makes other code of it
-// (emulator/generated). The fields of MicroOp that it uses are described at the handler.
+// Describes micro-operations of these families by their handlers, for code generators (emulator/generated) that replace
+// them by other code. The fields of MicroOp that a handler uses are described there.
 #pragma once
 
 #include "emulator/core/micro_op.h"
@@ -17,14 +17,14 @@ struct MemoryHandler {
 };
 std::optional<MemoryHandler> memory_handler(Handler handler);
 
-// Part `extra` of a register of `whole` bits, to or from one of `part` bits (special/move.cpp).
+// Moves part `extra` of a register of `whole` bits to or from a register of `part` bits (special/move.cpp).
 struct PartHandler {
   bool inserts = false;
   unsigned whole = 64, part = 32;
 };
 std::optional<PartHandler> part_handler(Handler handler);
 
-// bra that does not wait for other threads (special/control.cpp): `immediate` is the target.
+// Is this a bra that does not wait for other threads (special/control.cpp)? `immediate` is its target.
 bool is_plain_branch(const MicroOp& op);
 
 } // namespace ptxrewrite::emulator

@@ -1,10 +1,10 @@
-// mma.sync and wmma.mma: D = A * B + C of small matrices that the lanes of a warp hold together (PTX ISA 9.7.14).
+// mma.sync and wmma.mma: D = A * B + C of small matrices distributed over the lanes of a warp (PTX ISA 9.7.14).
 //
-// What the manual leaves open is done so: each element of D is summed up from C on, along k from 0 on; products are
-// exact, each partial sum is rounded to nearest even in f32 (f64 for f64, by the instruction's rounding), and f16
-// accumulators are rounded once, at the end. Integer sums are exact and wrap or, with .satfinite, are clamped in the
-// end. Float products with .satfinite follow the CUDA programming guide's satf of mma_sync; ptxas warns that hardware
-// from sm_70 on may not.
+// Choices where the manual leaves it open: each element of D is summed starting with C, along k from 0 on; products are
+// exact, each partial sum is rounded to nearest even in f32 (f64 for f64, with the instruction's rounding), and f16
+// accumulators are rounded once, at the end. Integer sums are exact and wrap or, with .satfinite, are clamped at the
+// end. Float products with .satfinite follow satf of mma_sync in the CUDA programming guide; ptxas warns that hardware
+// from sm_70 on may differ.
 #include "emulator/special/matrix_product.h"
 
 #include "emulator/semantics/accumulate.h"
@@ -70,14 +70,14 @@ float to_float(ScalarType type, uint64_t bits) {
   }
 }
 
-// One row of D: C's row plus the sum over k of a[k] times row k of B.
+// Computes one row of D: C's row plus the sum over k of a[k] times row k of B.
 void multiply_row(const float* a, const float* b, unsigned k_count, unsigned n, float* sums) {
   for (unsigned k = 0; k < k_count; ++k)
     for (unsigned column = 0; column < n; ++column)
       sums[column] = __builtin_fmaf(a[k], b[k * n + column], sums[column]);
 }
 
-// .satfinite of products of floats: infinities become the largest number of the result's type, NaN becomes +0.
+// .satfinite of float products: infinities become the largest number of the result's type, NaN becomes +0.
 float to_finite(float value, unsigned bits) {
   const float largest = bits == 16 ? 65504.0f : std::numeric_limits<float>::max();
   if (std::isnan(value)) return 0.0f;
@@ -111,7 +111,7 @@ const MicroOp* multiply_floats(Warp& warp, const MicroOp& op) {
   });
 }
 
-// One row of D as above. A function of its own, which is not moved across a change of rounding.
+// Computes one row of D as above. Not inlined, so that the compiler does not move it across a change of rounding.
 [[gnu::noinline]] void multiply_double_row(const uint64_t* a, const uint64_t* b, unsigned k_count, unsigned n,
                                            uint64_t* sums) {
   double row[16];
@@ -167,7 +167,7 @@ const MicroOp* multiply_integers(Warp& warp, const MicroOp& op) {
   });
 }
 
-// One-bit elements, 32 in a word: the product of two is their xor or and.
+// One-bit elements, 32 per word: the product of two is their xor or and.
 const MicroOp* multiply_bits(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
     const MatrixProduct& product = product_of(all);
@@ -187,10 +187,10 @@ const MicroOp* multiply_bits(Warp& warp, const MicroOp& op) {
 
 // --- wmma, but for f64 and single bits ---
 //
-// Lane n holds the n-th part of a matrix, row by row: the words of its registers, lane by lane, are the matrix as it
-// would lie packed in memory. What registers are left over hold the same again.
+// Lane n holds the n-th part of a matrix, row by row: the words of its registers, lane by lane, are the packed matrix
+// as in memory. Further registers hold the same words again.
 
-constexpr unsigned most_words = 8; // of a lane
+constexpr unsigned most_words = 8; // per lane
 using PackedMatrix = uint32_t[warp_size * most_words];
 
 unsigned words_of_lane(const Fragment& fragment) {
@@ -232,7 +232,7 @@ void decode_packed(const Collective& all, unsigned first, const Fragment& fragme
   decode_elements(type, reinterpret_cast<const std::byte*>(packed), fragment.size(), numbers);
 }
 
-// sums += A * B, all row by row, in tiles of eight columns.
+// sums += A * B, all in row order, in tiles of eight columns.
 void multiply_packed(const Collective& all, float* sums) {
   const MatrixProduct& product = product_of(all);
   const MatrixShape& shape = product.shape;
@@ -274,7 +274,7 @@ const MicroOp* multiply_packed_floats(Warp& warp, const MicroOp& op) {
   });
 }
 
-// The products' sums are exact in f32 (matrix_tile.h).
+// The sums of the products are exact in f32 (matrix_tile.h).
 const MicroOp* multiply_packed_integers(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
     const MatrixProduct& product = product_of(all);
@@ -325,7 +325,7 @@ struct ElementTypes {
   ScalarType d, a, b, c;
 };
 
-// wmma of f16 names D and C only, integer products may name all four, and block-scaled ones that of scales behind them.
+// wmma of f16 has only the types of D and C, integer products may have all four, block-scaled ones also that of scales.
 ElementTypes element_types(const ir::Form& form) {
   if (form.types.size() >= 4) return {form.types[0], form.types[1], form.types[2], form.types[3]};
   if (form.types.size() == 2) return {form.types[0], ScalarType::f16, ScalarType::f16, form.types[1]};
@@ -338,7 +338,7 @@ int rounding_of(const ir::Form& form) {
   return form.has(ir::Modifier::rp) ? FE_UPWARD : FE_TONEAREST;
 }
 
-// .row and .col of A and B, in this order.
+// Returns whether A and B, in this order, are .col.
 std::pair<bool, bool> column_major(const ir::Form& form) {
   std::vector<bool> words;
   for (ir::Modifier word : form.modifiers)
@@ -359,7 +359,7 @@ void read_modifiers(const ir::Form& form, MatrixProduct& product) {
   product.scale_count = form.has(ir::Modifier::scale_vec_4X) ? 4 : by_default_one ? 1 : 2;
 }
 
-// D, A, B and C; false: the product is not emulated.
+// Places D, A, B and C; returns false if the product is not emulated.
 bool place_fragments(const ir::Form& form, const ElementTypes& types,
                      const std::array<std::vector<ir::Operand>, 4>& registers, MatrixProduct& product) {
   const bool opaque_layout = form.opcode == ir::Opcode::wmma;
@@ -380,7 +380,7 @@ bool place_fragments(const ir::Form& form, const ElementTypes& types,
   });
 }
 
-// What stands behind C: metadata and selector, then scales.
+// Lists the operands after C: metadata and selector, then scales.
 void list_metadata_and_scales(Decoder& decoder, MatrixProduct& product, std::vector<LaneRef>& list) {
   const std::span<const ir::Operand> operands = decoder.operands();
   unsigned next = 4;

@@ -1,4 +1,4 @@
-// What the matrix instructions share: reading and writing fragments.
+// Shared by the matrix instructions: reading and writing fragments.
 #pragma once
 
 #include "emulator/core/decode.h"
@@ -9,16 +9,16 @@
 
 namespace ptxrewrite::emulator {
 
-// The registers of a vector operand, or the operand itself.
+// Returns the registers of a vector operand, or the operand itself.
 std::vector<ir::Operand> matrix_registers(const Decoder& decoder, unsigned top_level_index);
 
-// The number of a description, for MicroOp::auxiliary and Collective::description.
+// Adds a description and returns its number, for MicroOp::auxiliary and Collective::description.
 template <class T> uint32_t add_description(Decoder& decoder, T description) {
   decoder.output().descriptions.push_back(std::make_shared<const T>(std::move(description)));
   return static_cast<uint32_t>(decoder.output().descriptions.size() - 1);
 }
 
-// Raw bits of all elements of a fragment whose registers are listed from op.extra + first on.
+// Reads the raw bits of all elements of a fragment whose registers are listed from op.extra + first on.
 template <class Register>
 void unpack_fragment(const Collective& all, unsigned first, const Fragment& fragment, uint64_t* elements) {
   const unsigned bits = fragment.element_bits, count = fragment.per_register();

@@ -1,5 +1,5 @@
 // mma.sync with the rows of A and the columns of B each in a group of four lanes: dense, sparse and block-scaled (PTX
-// ISA 9.7.14.5, 9.7.14.6 and 9.7.14.3). The order of summation is that of matrix.cpp; of a sparse A that of its stored
+// ISA 9.7.14.5, 9.7.14.6 and 9.7.14.3). The order of summation is that of matrix.cpp; for sparse A, that of the stored
 // elements. A block-scaled product is the exact product of two elements and their scales.
 #include "emulator/semantics/rounding.h"
 #include "emulator/semantics/small_floats.h"
@@ -17,10 +17,10 @@ using ir::ScalarType;
 
 constexpr unsigned most_rows = 16;
 constexpr unsigned most_line_bytes = 64; // along k
-constexpr unsigned most_stored = 64;     // numbers in a row of A
-constexpr unsigned most_k = 128;         // numbers in a column of B; one-bit elements are counted in words
+constexpr unsigned most_stored = 64;     // elements in a row of A
+constexpr unsigned most_k = 128;         // elements in a column of B; one-bit elements are counted in words
 
-// Rows of A, or columns of B, from the registers from `first` on; `blocks`: of eight lines.
+// Reads rows of A, or columns of B, from the registers starting at `first`; `blocks`: groups of eight lines.
 void read_lines(const Collective& all, unsigned first, unsigned registers, unsigned blocks, std::byte* packed) {
   const unsigned line_bytes = registers / blocks * 16;
   for (unsigned reg = 0; reg < registers; ++reg) {
@@ -36,7 +36,7 @@ void write_register(const Collective& all, unsigned reg, const uint32_t* values)
   all.write_listed<uint32_t>(reg, [&](unsigned lane) { return values[lane]; });
 }
 
-// C as sums of eight rows for each block, columns as even_columns_first places them.
+// Reads C as sums of eight rows per block, with columns in the order of even_columns_first.
 void read_sums(const Collective& all, unsigned first, const Fragment& c, float* sums) {
   uint32_t storage[2][warp_size];
   for (unsigned block = 0; block < c.rows / 8; ++block) {
@@ -64,8 +64,8 @@ void write_sums(const Collective& all, const Fragment& d, const float* sums) {
 
 constexpr uint8_t in_order[] = {0, 1, 2, 3, 4, 5, 6, 7};
 
-// Calls body(lines of a register, number of its first element) for a matrix of `blocks` times eight lines along k, each
-// of `length` numbers: registers of one place along k follow one another.
+// Calls body(lines of a register, index of its first element) for a matrix of `blocks` times eight lines along k, each
+// of `length` elements: the registers of one position along k are consecutive.
 template <class Body>
 [[gnu::always_inline]] inline void for_each_register(const Collective& all, unsigned first, const Fragment& matrix,
                                                      unsigned blocks, unsigned length, const uint8_t* places,
@@ -79,10 +79,10 @@ template <class Body>
     }
 }
 
-// A of shape.m rows with their stored elements, B as a tile of k rows.
+// A as shape.m rows of stored elements, B as a tile of k rows.
 struct Factors {
   float a[most_rows * most_stored], b[tile_columns * most_k];
-  uint8_t columns[most_rows * most_stored]; // of a sparse A
+  uint8_t columns[most_rows * most_stored]; // for a sparse A
 
   void multiply(const MatrixProduct& product, float* sums) const {
     if (product.sparse)
@@ -132,8 +132,8 @@ float decode_scale(ScalarType type, uint32_t code) {
                                    : semantics::decode<semantics::e4m3_format>(code & 0x7f);
 }
 
-// scales[line * scale_count + i]: of rows of A (`by_pairs`: two lanes of four have rows eight apart, and the thread
-// selector is which two) or of columns of B (each lane of four may have its column's).
+// scales[line * scale_count + i]: scales of rows of A (`by_pairs`: two lanes of four hold rows eight apart, and the
+// thread selector chooses the pair) or of columns of B (each lane of four may hold its column's).
 void read_scales(const Collective& all, unsigned first, unsigned lines, bool by_pairs, float* scales) {
   const MatrixProduct& product = all.description<MatrixProduct>();
   uint32_t storage[warp_size];
@@ -148,8 +148,8 @@ void read_scales(const Collective& all, unsigned first, unsigned lines, bool by_
   }
 }
 
-// a * b * scale + sum, rounded once: in f64 everything but the sum is exact, and rounding to odd leaves that to the
-// rounding to f32.
+// a * b * scale + sum, rounded once: in f64 all but the sum is exact, and rounding the sum to odd makes the final
+// rounding to f32 correct.
 float add_scaled(float a, float b, float a_scale, float b_scale, float sum) {
   const double product = static_cast<double>(a) * b * (static_cast<double>(a_scale) * b_scale);
   return static_cast<float>(semantics::add_odd(product, static_cast<double>(sum)));
@@ -182,7 +182,7 @@ const MicroOp* multiply_scaled_groups(Warp& warp, const MicroOp& op) {
 
 // --- whole numbers ---
 
-// Calls body(block of eight rows, its two registers), which changes what C has there into D.
+// Calls body(block of eight rows, its two registers), which replaces the values of C there by D.
 template <class Body> void change_whole_sums(const Collective& all, Body&& body) {
   const MatrixProduct& product = all.description<MatrixProduct>();
   uint32_t sums[most_rows / 8][2][warp_size];
@@ -221,7 +221,7 @@ const MicroOp* multiply_integer_groups(Warp& warp, const MicroOp& op) {
   });
 }
 
-// Sums are exact in f32 (matrix_tile.h).
+// The sums are exact in f32 (matrix_tile.h).
 const MicroOp* multiply_sparse_integer_groups(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
     Factors factors;

@@ -4,7 +4,7 @@ namespace ptxrewrite::emulator {
 namespace {
 
 unsigned element_bits(ir::ScalarType type) {
-  // 32 one-bit elements are multiplied at once.
+  // 32 one-bit elements are multiplied in one step.
   return type == ir::ScalarType::b1 ? 32 : ir::bit_width(type);
 }
 
@@ -12,7 +12,7 @@ struct Place {
   unsigned matrix = 0, row = 0, column = 0;
 };
 
-// The f16 products of m8n8k4: quad q of the lower half of the warp and quad q of the upper half make matrix q.
+// The f16 products of m8n8k4: quad q of the lower half and quad q of the upper half of the warp hold matrix q.
 Place quad_pair_place(MatrixRole role, unsigned lane, unsigned element, bool column_major, bool is_f32) {
   const unsigned matrix = lane % 16 / 4, in_quad = lane % 4, upper = lane < 16 ? 0 : 4;
   switch (role) {

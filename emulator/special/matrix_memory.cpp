@@ -37,7 +37,7 @@ void read_addresses(const Collective& all, uint64_t (&addresses)[warp_size]) {
   }
 }
 
-// Tells the watchers of `count` accesses as if each were a lane's.
+// Reports `count` accesses to the watchers, each as one lane's.
 bool watch_lines(const Collective& all, const uint64_t* addresses, unsigned count, uint64_t bytes) {
   Warp& warp = all.warp();
   if (!warp.block->watch_memory) return true;
@@ -52,7 +52,7 @@ bool watch_lines(const Collective& all, const uint64_t* addresses, unsigned coun
   return good;
 }
 
-// The bytes of a row; null after the block has failed.
+// Returns the bytes of a row, or nullptr after the block has failed.
 std::byte* row_bytes(const Collective& all, unsigned lane, uint64_t address, uint64_t bytes, uint64_t alignment) {
   const MicroOp& op = all.op();
   std::byte* host = resolve(*all.warp().block, all.warp(), lane, space_of(op), address, bytes);
@@ -62,7 +62,7 @@ std::byte* row_bytes(const Collective& all, unsigned lane, uint64_t address, uin
   return nullptr;
 }
 
-// Where `count` aligned rows of `bytes` bytes lie, if all are in the block's own shared memory.
+// Locates `count` aligned rows of `bytes` bytes; returns false unless all are in the block's own shared memory.
 bool find_shared_rows(const Collective& all, const uint64_t* addresses, unsigned count, uint64_t bytes,
                       std::byte** rows) {
   const Block& block = *all.warp().block;
@@ -71,7 +71,7 @@ bool find_shared_rows(const Collective& all, const uint64_t* addresses, unsigned
   if (block.cluster || (space != Space::shared && space != Space::cluster && !is_generic)) return false;
   if (block.shared_bytes < bytes) return false;
   const uint64_t begin = is_generic ? shared_window : 0, limit = block.shared_bytes - bytes;
-  uint64_t outside = 0, misaligned = 0; // outside: its sign bit
+  uint64_t outside = 0, misaligned = 0; // outside: only its sign bit matters
   for (unsigned i = 0; i < count; ++i) {
     const uint64_t offset = addresses[i] - begin;
     outside |= offset | (limit - offset);
@@ -81,7 +81,7 @@ bool find_shared_rows(const Collective& all, const uint64_t* addresses, unsigned
   return static_cast<int64_t>(outside) >= 0 && misaligned == 0;
 }
 
-// Likewise, wherever they are. False: the block has failed.
+// Locates the rows in any memory. Returns false if the block has failed.
 bool find_rows(const Collective& all, const uint64_t* addresses, unsigned count, uint64_t bytes, std::byte** rows) {
   if (find_shared_rows(all, addresses, count, bytes, rows)) return true;
   for (unsigned i = 0; i < count; ++i) {
@@ -91,13 +91,13 @@ bool find_rows(const Collective& all, const uint64_t* addresses, unsigned count,
   return true;
 }
 
-// --- 8x8 matrices of 16 bits: lane T holds row T / 4, columns 2 * (T % 4) and the one behind it; so the lanes of a
-// register hold one row after the other ---
+// --- 8x8 matrices of 16 bits: lane T holds row T / 4, columns 2 * (T % 4) and 2 * (T % 4) + 1; so the lanes of a
+// register hold the rows in order ---
 
 constexpr unsigned side = 8;
 constexpr unsigned small_row = side * sizeof(uint16_t);
 
-// Rows of matrix i are named by lanes 8 * i to 8 * i + 7. op.count matrices.
+// Lanes 8 * i to 8 * i + 7 have the addresses of the rows of matrix i. op.count matrices.
 const MicroOp* load_matrices(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
     uint64_t addresses[warp_size];
@@ -142,9 +142,9 @@ const MicroOp* store_matrices(Warp& warp, const MicroOp& op) {
 
 // --- matrices of bytes, in rows of 16 ---
 //
-// Which lane holds what of the transposed ones is as CUTLASS's traits of these instructions have it (SM100_U8x8_LDSM_T
-// and its like in cute/atom/copy_traits_sm100.hpp), which name bits of a tile by the lane that addresses them and by
-// the lane that holds them. Elements of 4 and 6 bits are packed from the start of a row on and each become a byte.
+// The lanes of transposed matrices follow CUTLASS's traits of these instructions (SM100_U8x8_LDSM_T
+// and similar ones in cute/atom/copy_traits_sm100.hpp), which map bits of a tile to the lane that addresses them and to
+// the lane that holds them. Elements of 4 and 6 bits are packed from the start of a row; each is expanded to a byte.
 
 constexpr unsigned byte_row = 16;
 using ByteRow = std::array<uint8_t, byte_row>;
@@ -161,7 +161,7 @@ ByteRow expanded(const std::byte* packed, unsigned bits) {
   return row;
 }
 
-// Row and column, in the rows that lanes 0, 1 ... address, of byte `byte` of register `reg` of a lane.
+// Row (numbered by the lane that has its address) and column of byte `byte` of register `reg` of a lane.
 std::pair<unsigned, unsigned> place_of_byte(bool transposed, bool store, unsigned lane, unsigned reg, unsigned byte) {
   if (!transposed) return {reg * 8 + lane / 4, lane % 4 * 4 + byte};
   const unsigned column = lane / 4 + byte / 2 * 8;
@@ -230,19 +230,19 @@ const MicroOp* transpose_matrix(Warp& warp, const MicroOp& op) {
 
 // --- wmma ---
 
-// A fragment and how its matrix lies in memory.
+// A fragment and the layout of its matrix in memory.
 struct Transfer {
   Fragment fragment;
-  unsigned type_bits = 32; // of an element as strides count them
+  unsigned type_bits = 32; // bits of an element, the unit of strides
   bool by_columns = false;
 };
 
-// Where the lines of a matrix lie: rows, or columns with .col.
+// Addresses of a matrix's lines: rows, or columns with .col.
 struct Lines {
   unsigned count = 0, length = 0; // in elements of the fragment
   uint64_t bytes = 0;
   uint64_t addresses[warp_size];
-  unsigned lane = 0; // the lane whose address it is
+  unsigned lane = 0; // the lane whose address is used
 };
 
 Lines lines_of(const Collective& all, const Transfer& transfer) {
@@ -291,7 +291,7 @@ template <class Register> const MicroOp* load_fragment(Warp& warp, const MicroOp
   });
 }
 
-// Accumulators only: their elements have whole bytes.
+// Only for accumulators: their elements are whole bytes.
 template <class Register> const MicroOp* store_fragment(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
     const Transfer& transfer = all.description<Transfer>();
@@ -374,7 +374,7 @@ void decode_transfer(Decoder& decoder, ir::InstructionId) {
   if (shape.m == 0 || fragment.size() > largest_fragment || fragment.size() % warp_size ||
       registers.size() * fragment.per_register() * warp_size < fragment.size())
     return decoder.unsupported("a matrix of this shape is not emulated");
-  // Elements of four bits and less cannot start inside a byte: rows of A and columns of B are whole.
+  // Elements of four bits or fewer cannot start inside a byte: only whole rows of A and columns of B are possible.
   if (fragment.element_bits < 8 && transfer.by_columns == (role == MatrixRole::a))
     return decoder.unsupported("elements of four bits across lines are not emulated");
 

@@ -1,8 +1,8 @@
 // Loads and stores of all state spaces, one warp at a time.
 //
-// Every access is checked against the allocation it falls into. Where the lanes' addresses lie as they did when the
-// instruction was executed before, one comparison finds that, and the bounds are checked at the ends of the pattern
-// (address_pattern.h).
+// Every access is checked against the allocation that contains it. If the lanes' addresses have the same distances as
+// at the previous execution of the instruction, one comparison detects this, and bounds are checked only at the ends of
+// the pattern (address_pattern.h).
 #include "emulator/access/address_pattern.h"
 #include "emulator/core/decode.h"
 #include "emulator/core/watch.h"
@@ -33,10 +33,10 @@ inline std::span<const LaneRef> stored_values(const Warp& warp, const MicroOp& o
   return std::span(warp.activation->function->lists).subspan(op.extra, op.count);
 }
 
-// Vectors of more elements take the long way.
+// Longer vectors use the slow path.
 constexpr unsigned most_elements = 4;
 
-// The lane arrays of a vector's elements.
+// Returns the lane arrays of a vector's elements.
 template <class Raw> std::array<Raw*, most_elements> element_arrays(const Warp& warp, const MicroOp& op) {
   std::array<Raw*, most_elements> arrays;
   const LaneRef* list = warp.activation->function->lists.data() + op.extra;
@@ -65,13 +65,13 @@ template <class Raw>
   return &op + 1;
 }
 
-// Without knowing how the addresses lie.
+// Loads without a known address pattern.
 template <unsigned bytes, class Base> [[gnu::noinline]] const MicroOp* load_unknown(Warp& warp, const MicroOp& op) {
   using Raw = typename RawOf<bytes>::Type;
   const uint64_t size = uint64_t(bytes) * op.count;
   WarpAccess access;
   access.space = space_of(op);
-  // With the size known to the compiler, the usual case needs no vector multiplications.
+  // A constant size spares the common case vector multiplications.
   if (op.count == 1)
     gather_addresses<Base>(warp, op, bytes, access);
   else
@@ -134,7 +134,7 @@ template <unsigned bytes, class Base> [[gnu::noinline]] const MicroOp* store_unk
   const uint64_t size = uint64_t(bytes) * op.count;
   WarpAccess access;
   access.space = space_of(op);
-  // With the size known to the compiler, the usual case needs no vector multiplications.
+  // A constant size spares the common case vector multiplications.
   if (op.count == 1)
     gather_addresses<Base>(warp, op, bytes, access);
   else
@@ -186,7 +186,7 @@ template <unsigned bytes, class Base> const MicroOp* store(Warp& warp, const Mic
   return first ? store_known_vectors<Raw>(warp, op, {*site.pattern, first}) : store_unknown<bytes, Base>(warp, op);
 }
 
-// All lanes read the same, known place: parameters, and variables by name.
+// All lanes load from the same static address: parameters, and variables by name.
 template <unsigned bytes> const MicroOp* load_fixed(Warp& warp, const MicroOp& op) {
   using Raw = typename RawOf<bytes>::Type;
   const uint64_t size = uint64_t(bytes) * op.count;
@@ -207,7 +207,7 @@ template <unsigned bytes> const MicroOp* load_fixed(Warp& warp, const MicroOp& o
   return &op + 1;
 }
 
-// Outside of the .param variable op.extra of the function, as the assembler lets it be written: at its byte
+// Fails for an access outside the .param variable op.extra of the function, which the assembler accepts: at byte
 // op.immediate, op.auxiliary bytes.
 template <AccessKind kind> const MicroOp* access_outside_slot(Warp& warp, const MicroOp& op) {
   const DecodedFunction& function = *warp.activation->function;
@@ -219,7 +219,7 @@ template <AccessKind kind> const MicroOp* access_outside_slot(Warp& warp, const 
                   function.slots.at(op.extra).size));
 }
 
-// Calls body(bytes per lane) for a .param variable, with a constant for those that have up to 16.
+// Calls body(bytes per lane) for a .param variable, with a constant for variables of up to 16 bytes.
 template <class Body> [[gnu::always_inline]] inline void with_slot_stride(const MicroOp& op, Body&& body) {
   if (op.auxiliary == 16)
     body(std::integral_constant<size_t, 16>());
@@ -227,7 +227,7 @@ template <class Body> [[gnu::always_inline]] inline void with_slot_stride(const 
     body(size_t(op.auxiliary));
 }
 
-// Bytes of a .param variable of the activation: op.immediate = offset of lane 0's, op.auxiliary = bytes per lane.
+// Loads from a .param variable of the activation: op.immediate = offset of lane 0, op.auxiliary = bytes per lane.
 template <unsigned bytes> const MicroOp* load_slot(Warp& warp, const MicroOp& op) {
   using Raw = typename RawOf<bytes>::Type;
   const std::byte* start = warp.activation->registers + op.immediate;
@@ -306,7 +306,7 @@ LaneType element_type(ir::ScalarType type) {
           static_cast<uint8_t>(std::max(lane_bits(type), 8u))};
 }
 
-// The registers of an operand that is one or a vector of them.
+// Returns the registers of an operand that is a register or a vector.
 std::vector<size_t> elements_of(std::span<const ir::Operand> operands, size_t position) {
   std::vector<size_t> elements;
   if (!operands[position].is(ir::OperandKind::vector)) return {position};
@@ -316,7 +316,7 @@ std::vector<size_t> elements_of(std::span<const ir::Operand> operands, size_t po
   return elements;
 }
 
-// Loads and stores of strong semantics in global memory tie blocks together: their order may show in the results.
+// Strong loads and stores in global memory synchronise blocks: results may depend on the blocks' order.
 void note_order(Decoder& decoder, Space space) {
   if ((space == Space::global || space == Space::generic) &&
       (decoder.form().effects.atomic || decoder.form().effects.volatile_result ||
@@ -338,7 +338,7 @@ Place place_of(Decoder& decoder, size_t position) {
   if (place.space != Space::parameter) return place;
   if (place.address.is_symbol) place.slot = decoder.slot(place.address.symbol);
   if (place.slot) decoder.takes_more_than_sources();
-  // Parameters of a device function that are found through their address lie in local memory.
+  // Parameters of a device function that are accessed by address are in local memory.
   const bool by_address =
       !place.address.is_symbol && !decoder.function().is_entry && form.space != ir::StateSpace::param_entry;
   if (by_address || (place.slot && place.slot->in_local)) {
@@ -348,7 +348,7 @@ Place place_of(Decoder& decoder, size_t position) {
   return place;
 }
 
-// Emits a fault in the place of an access that does not lie in the call parameter it names; false: it does, or is none.
+// Emits a fault in place of an access that is not inside the call parameter it names; returns false if there is none.
 bool emit_outside_slot(Decoder& decoder, const Place& place, uint64_t bytes, AccessKind kind) {
   if (!place.slot || contains(0, place.slot->size, static_cast<uint64_t>(place.address.offset), bytes)) return false;
   MicroOp& op = decoder.emit(kind == AccessKind::load ? &access_outside_slot<AccessKind::load>
@@ -380,7 +380,7 @@ void decode_load(Decoder& decoder, ir::InstructionId) {
   for (size_t position : elements_of(operands, 0))
     targets.push_back(decoder.destination(operands[position], type));
   if (place.address.constant && place.space == Space::local) {
-    place.address.base = decoder.constant(0, 64); // each lane has its own
+    place.address.base = decoder.constant(0, 64); // each lane has its own local memory
     place.address.narrow = false;
     place.address.constant = false;
   }

@@ -1,4 +1,4 @@
-// mov in all its shapes (registers, immediates, special registers, addresses, packing and unpacking), and the
+// mov in all its variants (registers, immediates, special registers, addresses, packing and unpacking), and the
 // conversion of addresses between spaces.
 #include "emulator/core/address.h"
 #include "emulator/core/decode.h"
@@ -13,7 +13,7 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// {a, b} -> d: element 0 has the least significant bits. One element at a time, into a register of Whole.
+// {a, b} -> d: element 0 has the least significant bits. Inserts one element at a time into a register of Whole.
 template <class Whole, class Part> const MicroOp* insert_part(Warp& warp, const MicroOp& op) {
   const Part* parts = warp.lanes<Part>(op.source[0]);
   auto* whole = reinterpret_cast<Part*>(warp.lanes<Whole>(op.destination[0]));
@@ -34,7 +34,7 @@ template <class Whole, class Part> const MicroOp* extract_part(Warp& warp, const
   return &op + 1;
 }
 
-// {whole bits, part bits} -> handler; null where the ISA has no such pair.
+// {whole bits, part bits} -> handler; returns nullptr if the ISA has no such pair.
 template <template <class, class> class Select> Handler by_widths(unsigned whole, unsigned part) {
   switch (whole * 1000 + part) {
   case 16008:
@@ -65,7 +65,7 @@ std::vector<size_t> inside(std::span<const ir::Operand> operands, size_t group) 
   return positions;
 }
 
-// The elements of a vector, or of %tid read whole, as operands of their own.
+// Returns the elements of a vector, or of a whole %tid, as separate operands.
 std::vector<ir::Operand> components(Decoder& decoder, size_t position) {
   std::vector<ir::Operand> parts;
   const ir::Operand& operand = decoder.operands()[position];
@@ -84,7 +84,7 @@ std::vector<ir::Operand> components(Decoder& decoder, size_t position) {
   return parts;
 }
 
-// All elements move at once. Of a register that is written twice the last element stays.
+// Moves all elements at once. If a register is written twice, the last element wins.
 void emit_copies(Decoder& decoder, std::span<const ir::Operand> targets, std::span<const ir::Operand> sources,
                  unsigned bits) {
   const LaneType type = lanes_of_bits(bits);
@@ -109,7 +109,7 @@ void emit_copies(Decoder& decoder, std::span<const ir::Operand> targets, std::sp
     copy(i == 0 ? decoder.emit(copy_handler(bits)) : decoder.emit_further(copy_handler(bits), true), from[i], to[i]);
 }
 
-// Parts are gathered in a temporary: the destination may be one of them.
+// Collects the parts in a temporary because the destination may be one of them.
 void emit_pack(Decoder& decoder, std::span<const ir::Operand> parts, unsigned bits) {
   const unsigned part_bits = bits / static_cast<unsigned>(parts.size());
   Handler handler = by_widths<Insert>(bits, part_bits);
@@ -158,7 +158,7 @@ void decode_mov(Decoder& decoder, ir::InstructionId) {
     emit_copies(decoder, targets, sources, bits);
   } else if (operands[from].is(ir::OperandKind::vector)) {
     emit_pack(decoder, sources, bits);
-  } else if (operands[0].is(ir::OperandKind::vector)) { // also mov.v4.b32 {a, b, c, d}, e: each gets a byte of e
+  } else if (operands[0].is(ir::OperandKind::vector)) { // also mov.v4.b32 {a, b, c, d}, e: each target gets a byte of e
     emit_unpack(decoder, targets, bits);
   } else {
     decoder.unsupported("a move between vectors of different sizes");
@@ -185,7 +185,7 @@ const MicroOp* is_in_space(Warp& warp, const MicroOp& op) {
                                       : wanted == Space::shared && rank == block.cluster_rank;
     }
     if (space == Space::shared && wanted == Space::cluster) return true;
-    // The window of kernel parameters lies inside global memory (PTX ISA, isspacep).
+    // The window of kernel parameters is inside global memory (PTX ISA, isspacep).
     return space == wanted || (wanted == Space::global && space == Space::parameter);
   });
   return &op + 1;
@@ -193,7 +193,7 @@ const MicroOp* is_in_space(Warp& warp, const MicroOp& op) {
 
 void decode_cvta(Decoder& decoder, ir::InstructionId) {
   Space space = decode_space(decoder.form().space);
-  // Parameters of a device function whose address is taken lie in local memory.
+  // Parameters of a device function whose address is taken are in local memory.
   if (space == Space::parameter && !decoder.function().is_entry &&
       decoder.form().space != ir::StateSpace::param_entry && !decoder.form().has(ir::Modifier::to))
     space = Space::local;

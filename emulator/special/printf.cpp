@@ -12,12 +12,12 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// Of one conversion. Wider fields are printed as wide as this.
+// Limit of one conversion; wider fields are cut to this width.
 constexpr int most_characters = 4096;
-// A double as %f has 309 digits before the point.
+// A double printed with %f has up to 309 digits before the point.
 constexpr size_t conversion_buffer = most_characters + 400;
 
-// Arguments lie one behind the other, each aligned to its size.
+// Reads consecutive arguments, each aligned to its size.
 class PrintfArguments {
 public:
   PrintfArguments(Warp& warp, unsigned lane, uint64_t address) : warp_(warp), lane_(lane), address_(address) {}
@@ -50,10 +50,10 @@ struct Conversion {
   std::optional<int> width, precision;
   unsigned shorts = 0, longs = 0; // h, hh; l, ll
   char letter = 0;
-  size_t length = 0; // of its text behind the %
+  size_t length = 0; // of its text after the %
 };
 
-// A number in the text, or of an argument; cut to what is printed at most.
+// Returns a number in the text or from an argument, clamped to the printing limit.
 std::optional<int> number_at(std::string_view text, size_t& at, PrintfArguments& arguments) {
   if (at < text.size() && text[at] == '*') {
     ++at;
@@ -65,7 +65,7 @@ std::optional<int> number_at(std::string_view text, size_t& at, PrintfArguments&
   return value;
 }
 
-// `text` begins behind the %. Nothing: it is no conversion.
+// `text` begins after the %. Returns nullopt if it is no conversion.
 std::optional<Conversion> conversion_at(std::string_view text, PrintfArguments& arguments) {
   Conversion conversion;
   size_t at = std::min(text.find_first_not_of("-+ #0"), text.size());
@@ -74,7 +74,7 @@ std::optional<Conversion> conversion_at(std::string_view text, PrintfArguments& 
   if (at < text.size() && text[at] == '.') {
     ++at;
     conversion.precision = number_at(text, at, arguments).value_or(0);
-    if (*conversion.precision < 0) conversion.precision.reset(); // as if it were not there
+    if (*conversion.precision < 0) conversion.precision.reset(); // treated as missing
   }
   for (; at < text.size() && std::strchr("hljz", text[at]); ++at)
     ++(text[at] == 'h' ? conversion.shorts : conversion.longs);
@@ -109,7 +109,7 @@ std::string formatted_integer(const Conversion& conversion, PrintfArguments& arg
                    : formatted(conversion, host_letter, static_cast<unsigned long long>(value << unused >> unused));
 }
 
-// %s. Nothing behind what the precision lets through is read.
+// %s. Reads no bytes beyond the precision.
 std::string formatted_text(const Conversion& conversion, Warp& warp, unsigned lane, PrintfArguments& arguments) {
   const auto address = arguments.next<uint64_t>();
   std::string text = "(null)";

@@ -1,19 +1,19 @@
-// Where the elements of a matrix lie in shared memory that a matrix descriptor of wgmma describes (PTX ISA 9.7.15.5.1,
+// Address of a matrix element in shared memory that a matrix descriptor of wgmma describes (PTX ISA 9.7.15.5.1,
 // "Shared Memory Matrix Layout" and "Matrix Descriptor Format").
 //
-// A descriptor has, in units of 16 bytes, the start address (bits 0-13), the leading dimension offset (16-29) and the
-// stride dimension offset (32-45), and plain numbers: the base offset (49-51) and the swizzle mode (62-63: none, 128,
-// 64 or 32 bytes). The smallest piece that stays together is 16 bytes, a chunk: of T elements along k (K-major) or
-// along rows of A and columns of B (MN-major, of 16-bit types only). Chunk addresses, in bytes from the start address:
+// A descriptor contains, in units of 16 bytes, the start address (bits 0-13), the leading dimension offset (16-29) and
+// the stride dimension offset (32-45), and plain numbers: the base offset (49-51) and the swizzle mode (62-63: none,
+// 128, 64 or 32 bytes). The smallest contiguous unit is 16 bytes, a chunk: elements along k (K-major) or
+// along rows of A and columns of B (MN-major, 16-bit types only). Chunk addresses, in bytes from the start address:
 //
 //   K-major, no swizzle:   row % 8 * 16 + row / 8 * stride + chunk * leading
 //   K-major, swizzle S:    row % 8 * S + row / 8 * stride + chunk * 16
 //   MN-major, no swizzle:  k % 8 * 16 + k / 8 * leading + chunk * stride
 //   MN-major, swizzle S:   k % 8 * S + k / 8 * stride + chunk % (S / 16) * 16 + chunk / (S / 16) * leading
 //
-// where chunk counts chunks along the major dimension. Swizzling changes the address that comes out: its bits from 4
-// on, 1, 2 or 3 of them for 32, 64 and 128 bytes, are exclusive-ored with as many from bit 7 on. The base offset is
-// taken off those first: it says in which row of 128 bytes the pattern starts when it is not aligned to its own size.
+// where chunk counts chunks along the major dimension. Swizzling changes the resulting address: 1, 2 or 3 of its bits
+// from bit 4 on (for 32, 64 and 128 bytes) are exclusive-ored with as many bits from bit 7 on. The base offset is
+// subtracted from the latter first: the row of 128 bytes at which a pattern starts that is not aligned to its own size.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ inline constexpr uint32_t chunk_bytes = 16;
 
 SharedMatrix shared_matrix(uint64_t descriptor);
 
-// The address of a chunk: of row `row`, the `chunk`-th along k; or with `mn_major` of number `row` along k, the
-// `chunk`-th along the rows of A or the columns of B. Below 2^32; a multiple of 16.
+// Returns the address of a chunk: the `chunk`-th along k of row `row`; with `mn_major` the `chunk`-th along the
+// rows of A or columns of B, at index `row` along k. Below 2^32; a multiple of 16.
 uint32_t chunk_address(const SharedMatrix& matrix, bool mn_major, uint32_t row, uint32_t chunk);
 
 } // namespace ptxrewrite::emulator

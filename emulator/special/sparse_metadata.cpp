@@ -7,13 +7,13 @@ namespace ptxrewrite::emulator {
 namespace {
 
 constexpr unsigned indices_of_lane = 8, indices_of_four_units = 2;
-constexpr unsigned most_lanes = 4; // of a row
+constexpr unsigned most_lanes = 4; // per row
 
-// The units of a row that its indices stand for.
+// Computes the units of a row that its indices select.
 void units_of_row(const uint32_t* metadata, unsigned row, unsigned first_lane, unsigned lanes, uint8_t* units) {
   for (unsigned i = 0; i < lanes; ++i) {
     const uint32_t indices = metadata[row % 8 * 4 + (first_lane + i) % 4] >> (row / 8 * 16);
-    for (unsigned j = 0; j < indices_of_lane; ++j) // vector code
+    for (unsigned j = 0; j < indices_of_lane; ++j) // the compiler vectorises this loop
       units[i * indices_of_lane + j] =
           static_cast<uint8_t>((i * indices_of_lane + j) / indices_of_four_units * 4 + (indices >> (2 * j) & 3));
   }

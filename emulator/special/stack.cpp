@@ -1,7 +1,7 @@
-// alloca, stacksave and stackrestore: local memory that a function takes while it runs (PTX ISA 9.7.17).
+// alloca, stacksave and stackrestore: local memory that a function allocates while it runs (PTX ISA 9.7.17).
 //
-// The lanes of an activation have one stack pointer: what one of them takes, all do not use. So a restore counts only
-// when all lanes of the warp come to it together; else the memory comes back when the function returns.
+// The lanes of an activation share one stack pointer: memory that one lane allocates is unused in the others. A restore
+// takes effect only if all lanes of the warp execute it together; else the memory is released at the function's return.
 #include "emulator/core/block.h"
 #include "emulator/core/decode.h"
 #include "emulator/core/lanes.h"

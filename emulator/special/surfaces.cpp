@@ -1,5 +1,5 @@
-// suld, sust and sured: reading, writing and reducing elements of surfaces by coordinates (PTX ISA 9.7.11). Of .b forms
-// the first coordinate counts bytes, of .p forms samples: texels, or elements of a reduction.
+// suld, sust and sured: reading, writing and reducing elements of surfaces by coordinates (PTX ISA 9.7.11). In .b forms
+// the first coordinate counts bytes, in .p forms samples: texels, or elements of a reduction.
 #include "emulator/core/lanes.h"
 #include "emulator/semantics/half.h"
 #include "emulator/special/texture_access.h"
@@ -21,12 +21,12 @@ constexpr uint32_t flag_layered = 1u << 8;
 // op.count: dimensions. The list: coordinates, op.auxiliary of them, then op.immediate registers of elements.
 
 struct SurfacePlace {
-  std::byte* bytes = nullptr; // null: outside, or the block has failed
+  std::byte* bytes = nullptr; // nullptr: outside, or the block has failed
   bool failed = false;
-  const BoundTexture* surface = nullptr; // of bytes
+  const BoundTexture* surface = nullptr; // the surface that contains `bytes`
 };
 
-// `sample_bytes`: what the first coordinate counts; 0: texels of the surface.
+// `sample_bytes`: unit of the first coordinate; 0: texels of the surface.
 SurfacePlace place_of(Warp& warp, const MicroOp& op, TextureLookup& lookup, unsigned lane, uint64_t bytes,
                       uint64_t sample_bytes = 1) {
   const BoundTexture* surface = lookup.find(lane);
@@ -106,8 +106,8 @@ template <class T> const MicroOp* store_surface(Warp& warp, const MicroOp& op) {
   return &op + 1;
 }
 
-// What a component of a sample is that has been given as 32 bits: a number of the sample's kind, saturated, as OpenCL's
-// write_image has it (PTX ISA 9.7.11.2: "converted"; OpenCL C 6.13.14.4).
+// Converts a 32-bit component to a component of a sample: a number of the sample's kind, saturated, as OpenCL's
+// write_image does (PTX ISA 9.7.11.2: "converted"; OpenCL C 6.13.14.4).
 uint32_t formatted(const TextureBinding& binding, uint32_t given) {
   const unsigned bits = binding.channel_bits;
   const uint64_t unsigned_limit = (uint64_t(1) << bits) - 1;
@@ -118,7 +118,7 @@ uint32_t formatted(const TextureBinding& binding, uint32_t given) {
     return bits == 16 ? semantics::to_half<semantics::Float16>(std::bit_cast<float>(given)).bits : given;
   case TexelKind::unsigned_integer:
     if (!binding.normalised_float) return static_cast<uint32_t>(std::min<uint64_t>(given, unsigned_limit));
-    if (!(number > 0)) return 0; // NaN, too
+    if (!(number > 0)) return 0; // also for NaN
     return static_cast<uint32_t>(std::nearbyint(std::min(number, 1.0) * static_cast<double>(unsigned_limit)));
   case TexelKind::signed_integer:
     if (!binding.normalised_float)
@@ -130,7 +130,7 @@ uint32_t formatted(const TextureBinding& binding, uint32_t given) {
   return given;
 }
 
-// sust.p: components that the sample has not are dropped, those that are not given become zero.
+// sust.p: components that the sample lacks are dropped, components that are not given become zero.
 const MicroOp* store_samples(Warp& warp, const MicroOp& op) {
   TextureLookup lookup(warp, op);
   TexelAccesses accesses(warp, op);
@@ -168,8 +168,8 @@ template <Reduction reduction, class T> void reduce(std::byte* bytes, uint64_t o
   std::memcpy(bytes, &now, sizeof now);
 }
 
-// Blocks take turns when a kernel has one of these (Decoder::order_sensitive), so nothing else need be atomic. Of
-// samples the surface says whether they are signed, of bytes the instruction does (T).
+// Blocks run one after another if a kernel has one of these (Decoder::order_sensitive), so no atomicity is needed. The
+// signedness comes from the surface for samples, from the instruction (T) for bytes.
 template <Reduction reduction, class T, bool samples> const MicroOp* reduce_surface(Warp& warp, const MicroOp& op) {
   TextureLookup lookup(warp, op);
   TexelAccesses accesses(warp, op);

@@ -1,4 +1,4 @@
-// vprintf, malloc, free and __assertfail, lane after lane. What is printed appears in block order.
+// vprintf, malloc, free and __assertfail, executed lane by lane. Printed text appears in the order of the blocks.
 #include "emulator/special/system_calls.h"
 
 #include "emulator/core/check.h"
@@ -18,7 +18,7 @@ const CallSite& site_of(const Warp& warp, const MicroOp& op) {
   return warp.activation->function->calls[op.extra];
 }
 
-// The low 64 bits.
+// Returns the low 64 bits of an argument.
 uint64_t argument(const Warp& warp, const CallSite& site, size_t index, unsigned lane) {
   uint64_t value = 0;
   if (index >= site.arguments.size()) return 0;
@@ -64,7 +64,7 @@ const MicroOp* call_free(Warp& warp, const MicroOp& op) {
   const CallSite& site = site_of(warp, op);
   return for_each_lane(warp, op, [&](unsigned lane) {
     const uint64_t address = argument(warp, site, 0, lane);
-    // Ranges that were remembered may be gone now.
+    // Cached ranges may be invalid now.
     warp.block->last_global = {};
     for (AccessSite& access : warp.block->sites)
       access.range = {};

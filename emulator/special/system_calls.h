@@ -7,7 +7,7 @@
 
 namespace ptxrewrite::emulator {
 
-// Null when `name` is none of them. MicroOp::extra names the CallSite.
+// Returns nullptr if `name` is none of them. MicroOp::extra is the number of the CallSite.
 Handler system_call(std::string_view name);
 
 } // namespace ptxrewrite::emulator

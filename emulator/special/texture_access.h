@@ -1,4 +1,4 @@
-// What the instructions on textures and on surfaces share: handles and coordinates.
+// Shared by the instructions on textures and on surfaces: handles and coordinates.
 #pragma once
 
 #include "emulator/core/block.h"
@@ -12,23 +12,23 @@
 namespace ptxrewrite::emulator {
 
 struct Geometry {
-  unsigned dimensions = 0; // as many coordinates has a place; of cubes three
+  unsigned dimensions = 0; // number of coordinates; three for cubes
   bool layered = false;
   bool cube = false;
 };
-// `.1d` to `.3d`, `.a1d`, `.a2d`, `.cube`, `.acube`; nothing for multi-sample textures.
+// `.1d` to `.3d`, `.a1d`, `.a2d`, `.cube`, `.acube`; returns nullopt for multi-sample textures.
 std::optional<Geometry> geometry_of(const ir::Form& form);
 
-// The parts of [texture, sampler, {coordinates}] or [texture, {coordinates}]: what the sampler says is taken from the
-// texture's binding. All as 32-bit lanes but the handle.
+// The parts of [texture, sampler, {coordinates}] or [texture, {coordinates}]: the sampler's properties come from the
+// texture's binding. All are 32-bit lanes except the handle.
 struct TextureOperand {
   LaneRef handle;
   std::vector<LaneRef> coordinates; // layer first
 };
-// Calls decoder.unsupported when it is none.
+// Calls decoder.unsupported if the operand is none.
 TextureOperand texture_operand(Decoder& decoder, unsigned top_level_index);
 
-// The texels of a bound texture, found once for an instruction. Null after the block has failed.
+// The texels of a bound texture, located once per instruction.
 struct BoundTexture {
   const TextureBinding* binding = nullptr;
   std::byte* texels = nullptr;
@@ -40,7 +40,7 @@ struct BoundTexture {
 class TextureLookup {
 public:
   TextureLookup(Warp& warp, const MicroOp& op) : warp_(warp), op_(op) {}
-  // Null after the block has failed.
+  // Returns nullptr after the block has failed.
   const BoundTexture* find(unsigned lane);
 
 private:
@@ -50,17 +50,17 @@ private:
   BoundTexture texture_;
 };
 
-// Where the lanes of an instruction access texels, told to an observer that wants to know: each lane's first texel in
-// one access of the warp, then the second ones. Where nobody wants to know, nothing is kept.
+// Collects the lanes' accesses to texels for an observer: the first texel of each lane forms one access of
+// the warp, then the second texels, and so on. Without an observer nothing is collected.
 class TexelAccesses {
 public:
   TexelAccesses(Warp& warp, const MicroOp& op) : warp_(warp), op_(op), wanted_(is_wanted(*warp.block)) {}
-  // `bytes`: as many for all lanes.
+  // `bytes`: the same for all lanes.
   void add(unsigned lane, const BoundTexture& texture, const std::byte* at, uint64_t bytes) {
     if (wanted_) [[unlikely]]
       keep(lane, texture.binding->address + static_cast<uint64_t>(at - texture.texels), bytes);
   }
-  // All that were added, with the lanes' mask as it was.
+  // Reports all accesses that were added, each with the mask of its lanes.
   void tell(AccessKind kind);
 
 private:
@@ -72,7 +72,7 @@ private:
   const MicroOp& op_;
   bool wanted_;
   uint64_t bytes_ = 0;
-  std::array<uint32_t, most_texels> lanes_{}; // that have so many texels and one
+  std::array<uint32_t, most_texels> lanes_{}; // lanes with more than this number of texels
   std::array<std::array<uint64_t, warp_size>, most_texels> addresses_;
 };
 

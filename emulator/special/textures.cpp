@@ -1,9 +1,9 @@
 // tex, tld4 and txq: textures of one to three dimensions, cubes and arrays of them, nearest and linear (PTX ISA 9.7.10;
 // CUDA programming guide, Texture Fetching).
 //
-// There is one level of detail. Weights of linear filtering have 8 bits of fraction, as on hardware. Integer
-// coordinates count texels, whatever the binding says; outside they read zeros, as tex1Dfetch does. A channel that the
-// texture does not have reads as zero.
+// There is one level of detail. Weights of linear filtering have 8 fraction bits, as on hardware. Integer
+// coordinates count texels, whatever the binding says; outside they read zeros, as tex1Dfetch does. A channel that
+// the texture lacks reads as zero.
 #include "emulator/core/lanes.h"
 #include "emulator/semantics/half.h"
 #include "emulator/special/texture_access.h"
@@ -19,16 +19,16 @@ namespace {
 constexpr uint32_t flag_integer_coordinates = 1u << 8;
 constexpr uint32_t flag_layered = 1u << 9;
 constexpr uint32_t flag_cube = 1u << 10;
-constexpr uint32_t flag_offsets = 1u << 11; // in texels, added to the place
+constexpr uint32_t flag_offsets = 1u << 11; // in texels, added to the coordinates
 constexpr uint32_t flag_f16 = 1u << 12;     // results are four halves
 constexpr uint32_t flag_f16x2 = 1u << 13;   // results are two pairs of halves
 constexpr uint32_t flag_resident = 1u << 14;
-// op.count: coordinates of a place. The list: coordinates with the layer in front, op.auxiliary of them; four results;
+// op.count: coordinates of a place. The list: coordinates after the layer, op.auxiliary of them; four results;
 // with flag_offsets three offsets; with flag_resident a predicate.
 
 constexpr unsigned result_count = 4;
 
-using Texel = std::array<float, 4>; // of floats, or integers as bits
+using Texel = std::array<float, 4>; // floats, or integers as bits
 
 uint32_t channel_bits(const TextureBinding& binding, const std::byte* texel, unsigned channel) {
   uint32_t value = 0;
@@ -52,7 +52,7 @@ float channel_value(const TextureBinding& binding, const std::byte* texel, unsig
   return static_cast<float>(std::max(static_cast<int32_t>(bits) / largest_signed, -1.0));
 }
 
-// Index of a texel along one dimension by the addressing mode; -1: outside.
+// Index of a texel along one dimension according to the addressing mode; -1: outside.
 int64_t addressed(const TextureBinding& binding, int64_t index, int64_t size) {
   TextureAddressing mode = binding.addressing;
   if (!binding.normalised_coordinates && mode != TextureAddressing::border) mode = TextureAddressing::clamp;
@@ -77,14 +77,14 @@ struct Sampler {
   unsigned lane = 0;
   unsigned dimensions = 1;
   uint64_t layer = 0;
-  bool cube = false; // of a face of it: coordinates are 0 to 1, edges are clamped
+  bool cube = false; // on a face of a cube: coordinates are 0 to 1, edges are clamped
   std::array<int64_t, 3> offset{};
 
   uint64_t size(unsigned dimension) const {
     const TextureBinding& binding = *texture.binding;
     return dimension == 0 ? binding.width : dimension == 1 ? binding.rows() : binding.planes();
   }
-  // By indices, each inside or -1.
+  // Fetches a texel by indices, each inside or -1.
   Texel fetch(const std::array<int64_t, 3>& index) const {
     Texel texel{};
     if (std::any_of(index.begin(), index.begin() + dimensions, [](int64_t i) { return i < 0; })) return texel;
@@ -104,7 +104,7 @@ struct Sampler {
         index[d] = addressed(*texture.binding, index[d], texels);
     return fetch(index);
   }
-  // In texels.
+  // Converts a coordinate to texels.
   double position(double coordinate, unsigned dimension) const {
     if (!std::isfinite(coordinate)) return 0;
     const double texels = static_cast<double>(size(dimension));
@@ -120,7 +120,7 @@ Texel sample_nearest(const Sampler& sampler, const std::array<double, 3>& coordi
   return sampler.fetch_addressed(index);
 }
 
-// The texels around a place: the lowest indices, and the weights of those one further.
+// The texels around a place: the lowest indices, and the weights of the texels at the next indices.
 struct Footprint {
   std::array<int64_t, 3> lowest{};
   std::array<double, 3> weight{};
@@ -161,7 +161,7 @@ bool filters(const TextureBinding& binding) {
   return binding.filter == TextureFilter::linear && (binding.kind == TexelKind::floating || binding.normalised_float);
 }
 
-// The face of a cube in a direction, and the place on it, 0 to 1 (CUDA programming guide, Cubemap Textures).
+// The face of a cube in a direction, and the position on it, 0 to 1 (CUDA programming guide, Cubemap Textures).
 struct CubeFace {
   unsigned face = 0;
   float s = 0, t = 0;
@@ -179,8 +179,8 @@ CubeFace cube_face(float x, float y, float z) {
 
 constexpr unsigned cube_faces = 6;
 
-// Where the lane samples: the layer, the face of a cube and the offsets go into the sampler, coordinates come back as
-// written, or on the face. False: the block has failed.
+// Reads the lane's coordinates: sets layer, face and offsets in the sampler; returns coordinates as given, or on the
+// face. Returns false if the block has failed.
 bool read_place(Warp& warp, const MicroOp& op, unsigned lane, Sampler& sampler, std::array<uint32_t, 3>& coordinates) {
   const LaneRef* list = warp.activation->function->lists.data() + op.extra;
   const TextureBinding& binding = *sampler.texture.binding;
@@ -225,11 +225,11 @@ void write_results(Warp& warp, const MicroOp& op, const std::array<Texel, warp_s
       detail::write_lanes<uint32_t>(warp, targets[i], warp.mask,
                                     [&](unsigned lane) { return std::bit_cast<uint32_t>(results[lane][i]); });
   }
-  // All texels are there.
+  // All texels are resident.
   if (op.flags & flag_resident) warp.predicate(targets[result_count + (op.flags & flag_offsets ? 3 : 0)]) |= warp.mask;
 }
 
-// Runs `sample(sampler, coordinates)` for each lane, and writes what comes back.
+// Calls `sample(sampler, coordinates)` for each lane, and writes its results.
 template <class Sample> const MicroOp* for_each_sample(Warp& warp, const MicroOp& op, Sample&& sample) {
   TextureLookup lookup(warp, op);
   TexelAccesses accesses(warp, op);
@@ -270,7 +270,7 @@ const MicroOp* sample_texture(Warp& warp, const MicroOp& op) {
   });
 }
 
-// One channel, op.immediate, of the four texels that linear filtering would take: lower left first, then
+// One channel, op.immediate, of the four texels that linear filtering would use: lower left first, then
 // counter-clockwise, with the second coordinate pointing down.
 const MicroOp* gather_texels(Warp& warp, const MicroOp& op) {
   return for_each_sample(warp, op, [&](const Sampler& sampler, const std::array<uint32_t, 3>& coordinates) {
@@ -299,7 +299,7 @@ enum class Query : uint8_t {
   linear_layout
 };
 
-// PTX ISA 5.3.3: OpenCL's numbers, the only ones that PTX knows.
+// PTX ISA 5.3.3: OpenCL's numbers, which PTX uses.
 uint32_t channel_data_type(const TextureBinding& binding) {
   const unsigned size = binding.channel_bits == 8 ? 0 : binding.channel_bits == 16 ? 1 : 2;
   switch (binding.kind) {
@@ -357,7 +357,7 @@ template <Query query> uint64_t answer(const TextureBinding& binding) {
   case Query::order:
     return channel_order(binding);
   case Query::linear_layout:
-    return 0; // of arrays
+    return 0; // for arrays
   }
   return 0;
 }
@@ -377,7 +377,7 @@ template <Query query> const MicroOp* query_texture(Warp& warp, const MicroOp& o
 
 // --- decoding ---
 
-// The instruction's results: four, or two pairs of halves. Nothing: the decoder has been told.
+// Results of the instruction: four, or two pairs of halves.
 struct SampleResults {
   std::vector<LaneRef> texel; // four, the last two invalid for pairs of halves
   LaneRef resident;
@@ -402,8 +402,8 @@ std::optional<SampleResults> sample_results(Decoder& decoder) {
   return results;
 }
 
-// The offsets and what else stands behind the address and `levels` operands of the level of detail. False: the decoder
-// has been told.
+// Decodes the offsets and other operands after the address and `levels` operands of the level of detail. Returns false
+// after reporting to the decoder.
 bool decode_offsets(Decoder& decoder, unsigned levels, std::array<LaneRef, 3>& offsets) {
   const std::span<const ir::Operand> operands = decoder.operands();
   unsigned next = 2 + levels;
@@ -452,7 +452,7 @@ void emit_sample(Decoder& decoder, Handler handler, uint32_t flags, int64_t imme
 
 void decode_tex(Decoder& decoder, ir::InstructionId) {
   const ir::Form& form = decoder.form();
-  // Levels and gradients choose among levels of detail, of which there is one.
+  // Levels and gradients choose a level of detail, of which there is only one.
   const unsigned levels = (form.has(ir::Modifier::level) ? 1 : 0) + (form.has(ir::Modifier::grad) ? 2 : 0);
   emit_sample(decoder, &sample_texture, ir::is_integer(form.type(1)) ? flag_integer_coordinates : 0, 0, levels);
 }
@@ -485,7 +485,7 @@ void decode_query(Decoder& decoder, ir::InstructionId) {
       {channel_order, &query_texture<Query::order>},
       {memory_layout, &query_texture<Query::linear_layout>},
   };
-  // Of the levels of detail there is one.
+  // There is only one level of detail.
   for (const auto& [word, handler] : queries) {
     if (!form.has(word)) continue;
     const TextureOperand texture = texture_operand(decoder, 1);

@@ -1,5 +1,5 @@
-// shfl, vote, match, activemask, redux, elect and bar.warp: values that go from lane to lane of a warp (PTX ISA 9.7.9.5
-// and 9.7.13). The forms without .sync take the lanes that happen to execute them together.
+// shfl, vote, match, activemask, redux, elect and bar.warp: exchange of values between lanes of a warp (PTX ISA 9.7.9.5
+// and 9.7.13). The forms without .sync use the lanes that currently execute them together.
 #include "emulator/core/decode.h"
 #include "emulator/special/collective.h"
 
@@ -43,7 +43,7 @@ template <ShuffleMode mode> constexpr ShuffleSource shuffle_source(unsigned lane
                    : mode == ShuffleMode::butterfly ? (own ^ distance)
                                                     : (lowest | (distance & ~segment));
   const bool in_range = mode == ShuffleMode::up ? from >= bound : from <= bound;
-  const int keep = -static_cast<int>(in_range); // no branch: loops over lanes are vector code
+  const int keep = -static_cast<int>(in_range); // branch-free so that loops over lanes are vectorised
   return {static_cast<unsigned>((from & keep) | (own & ~keep)) & 31u, in_range};
 }
 
@@ -58,7 +58,7 @@ inline void permute_lanes(const uint32_t* values, const uint32_t* from, uint32_t
   for (unsigned first = 0; first < warp_size; first += 8) {
     Words places;
     std::memcpy(&places, from + first, sizeof places);
-    // From each eight values those at the places' lower three bits; the upper bits choose, as signs of a blend.
+    // Selects from each eight values by the lower three bits of the places; the upper bits, as signs, select the blend.
     Floats chosen[4];
     for (unsigned part = 0; part < 4; ++part)
       chosen[part] = (Floats)__builtin_ia32_permvarsi256(parts[part], (SignedWords)places);
@@ -80,17 +80,17 @@ template <ShuffleMode mode, bool sync> const MicroOp* shuffle(Warp& warp, const 
     const uint32_t* a = all.values(0, a_storage);
     const uint32_t* b = all.values(1, b_storage);
     const uint32_t* c = all.values(2, c_storage);
-    // Each loop does one kind of work, so that the compiler turns it into vector code.
+    // Each loop does one kind of work, so that the compiler can vectorise it.
     alignas(32) uint32_t from[warp_size], shuffled[warp_size];
     for (unsigned lane = 0; lane < warp_size; ++lane)
       from[lane] = shuffle_source<mode>(lane, b[lane], c[lane]).lane;
-    // A lane that does not take part has nothing to give (undefined in PTX): the own value stays.
+    // The source lane does not participate (undefined in PTX): the lane keeps its own value.
     if (all.lanes() != full_mask)
       for (unsigned lane = 0; lane < warp_size; ++lane)
         from[lane] = all.has(from[lane]) ? from[lane] : lane;
     permute_lanes(a, from, shuffled);
-    // Before a result is written, which may be b or c. Lanes of other splits may have a predicate where these have
-    // none.
+    // Computed before a result is written, which may be b or c. Lanes of other splits may have a predicate operand even
+    // where the running split has none.
     alignas(32) uint8_t in_range[warp_size];
     if (all.op().destination[1] || !all.warp().gathered.empty())
       for (unsigned lane = 0; lane < warp_size; ++lane)
@@ -226,7 +226,7 @@ template <class T> Handler reduction_handler(const ir::Form& form) {
   return &reduce_lanes<Reduction::xor_, T>;
 }
 
-// The lowest lane leads: the manual leaves it open, programs expect it.
+// The lowest lane is elected: the manual leaves it open, but programs rely on it.
 const MicroOp* elect(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, op.source[0], [](const Collective& all) {
     const auto leader = static_cast<uint32_t>(std::countr_zero(all.lanes()));
@@ -258,7 +258,7 @@ Results results_of(Decoder& decoder, LaneType first, LaneType second) {
   return {decoder.destination(operands[1], first), decoder.destination(operands[2], second)};
 }
 
-// Sources of the given types, in the order of the operands behind the result.
+// Emits an operation with sources of the given types, which are the operands after the result.
 void emit_with_sources(Decoder& decoder, Handler handler, Results results, std::initializer_list<LaneType> types) {
   LaneRef sources[4];
   unsigned count = 0;

@@ -1,4 +1,4 @@
-// Which products of a warp group take place when.
+// Determines when the products of a warp group take place.
 #include "emulator/special/warp_group.h"
 
 #include "emulator/core/block.h"
@@ -7,7 +7,7 @@
 
 namespace ptxrewrite::emulator {
 namespace {
-constexpr size_t most_kept = 64; // products that are done
+constexpr size_t most_kept = 64; // completed products
 }
 
 ProductQueues::ProductQueues(Block& block, CarryOut carry_out)
@@ -23,7 +23,7 @@ bool ProductQueues::is_complete(const GroupProduct& product) const {
   return std::ranges::all_of(product, [](const ProductPart& part) { return part.op != nullptr; });
 }
 
-// All up to `end` are complete. What all warps have waited for is dropped now and then.
+// All products before `end` are complete. Products that all warps have waited for are erased from time to time.
 void ProductQueues::carry_out_before(Group& group, unsigned first_warp, size_t end) {
   for (; group.done < end; ++group.done)
     carry_out_(block_, first_warp, group.products[group.done]);

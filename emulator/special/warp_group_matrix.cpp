@@ -20,19 +20,19 @@ namespace {
 using ir::ScalarType;
 
 constexpr unsigned warp_rows = 16;   // of A and D
-constexpr unsigned row_bytes = 32;   // of A along k, of B too: every type has a k that makes it so
-constexpr unsigned most_k = 64;      // elements of 8 bits beside a sparse matrix
-constexpr unsigned most_stored = 32; // of them in a row of A
-constexpr unsigned bit_words = 8;    // of a row of one-bit elements
-constexpr unsigned a_registers = 4;  // of a warp's rows
+constexpr unsigned row_bytes = 32;   // bytes of A along k, and of B: every type's k gives this size
+constexpr unsigned most_k = 64;      // 8-bit elements with a sparse A
+constexpr unsigned most_stored = 32; // stored 8-bit elements in a row of A
+constexpr unsigned bit_words = 8;    // words of a row of one-bit elements
+constexpr unsigned a_registers = 4;  // for a warp's rows
 
 enum class Sums : uint8_t { f32, f16, integer, bits };
 
-// All that is known before it runs. Registers are listed D, then A if it is there.
+// The statically known part of an instruction. Registers are listed D, then A if it is in registers.
 struct Product {
   unsigned n = 0, k = 0;
-  bool sparse = false;   // A: its metadata is the last register
-  unsigned selector = 0; // of lanes with metadata
+  bool sparse = false;   // A is sparse: its metadata is the last register
+  unsigned selector = 0; // selects lanes with metadata
   ScalarType a_type = ScalarType::none, b_type = ScalarType::none;
   Sums sums = Sums::f32;
   bool saturates = false;
@@ -41,11 +41,11 @@ struct Product {
   bool negates_a = false, negates_b = false;
   unsigned registers_of_d() const { return sums == Sums::f16 ? n / 4 : n / 2; }
   unsigned registers_of_a() const { return a_in_registers ? a_registers : 0; }
-  unsigned stored() const { return sparse ? k / 2 : k; } // elements of a row of A
+  unsigned stored() const { return sparse ? k / 2 : k; } // elements in a row of A
   unsigned column_bytes() const { return sparse ? 2 * row_bytes : row_bytes; }
 };
 
-// One warp's part while the product takes place.
+// One warp's part of a product during its execution.
 struct WarpPart {
   Block& block;
   const Warp& warp;
@@ -70,19 +70,19 @@ struct WarpPart {
 
 // --- operands ---
 
-// The chunk's bytes, which lie in shared memory: checked when the product was issued.
+// Returns the bytes of a chunk in shared memory, which was checked when the product was issued.
 const std::byte* chunk(const Block& block, const SharedMatrix& matrix, bool mn_major, unsigned row, unsigned number) {
   return block.shared + chunk_address(matrix, mn_major, row, number);
 }
 
-// 16 bits of `rows` rows and k columns, out of lines along the rows.
+// Transposes 16-bit elements of `rows` rows and k columns, which are stored as lines along the rows.
 void transpose_halves(const uint16_t* lines, unsigned rows, unsigned k, std::byte* packed) {
   for (unsigned row = 0; row < rows; ++row)
     for (unsigned i = 0; i < k; ++i)
       std::memcpy(packed + (row * k + i) * sizeof(uint16_t), lines + i * rows + row, sizeof(uint16_t));
 }
 
-// The warp's rows of A, row_bytes each.
+// Reads the warp's rows of A, row_bytes each.
 void read_rows(const WarpPart& part, std::byte* packed) {
   const Product& product = part.product;
   if (product.a_in_registers) {
@@ -112,7 +112,7 @@ void read_rows(const WarpPart& part, std::byte* packed) {
   transpose_halves(lines, warp_rows, stored, packed);
 }
 
-// Eight columns of B, column_bytes() each, or with b_columns_major k rows of 16 bytes.
+// Reads eight columns of B, column_bytes() each, or with b_columns_major k rows of 16 bytes.
 void read_columns(const Block& block, const Product& product, const SharedMatrix& matrix, unsigned tile,
                   std::byte* packed) {
   if (product.b_columns_major) {
@@ -150,7 +150,7 @@ void decode_columns(const Product& product, const std::byte* packed, float* b) {
 
 // --- sums: registers of tile t are those of eight columns, two (f16) or four ---
 
-// One warp's rows of A as numbers, and where they belong in a sparse matrix.
+// One warp's rows of A as numbers, and their columns in a sparse matrix.
 struct Rows {
   float numbers[warp_rows * most_stored];
   uint8_t columns[warp_rows * most_stored];
@@ -191,7 +191,7 @@ void add_halves(const WarpPart& part, unsigned tile, const Rows& a, const float*
   }
 }
 
-// `sums` of whole numbers are added to the registers, or replace them.
+// Adds integer `sums` to the registers, or replaces the registers by them.
 void add_integers(const WarpPart& part, unsigned tile, const float* sums) {
   for (unsigned half = 0; half < 2; ++half) {
     const unsigned first = tile * 4 + half * 2;
@@ -269,7 +269,7 @@ ProductQueues& warp_groups(Block& block) {
 // MicroOp::source: descriptor of A or invalid, descriptor of B, predicate.
 constexpr unsigned source_a = 0, source_b = 1, source_adds = 2;
 
-// Are `lines` lines of `chunks` chunks each inside of shared memory? If not, the block has failed.
+// Are `lines` lines of `chunks` chunks each inside shared memory? If not, the block has failed.
 bool is_in_shared(Warp& warp, const MicroOp& op, char name, const SharedMatrix& matrix, bool mn_major,
                   std::pair<unsigned, unsigned> lines, std::pair<unsigned, unsigned> chunks) {
   Block& block = *warp.block;
@@ -319,7 +319,7 @@ bool operands_are_in_shared(Warp& warp, const MicroOp& op, const Product& produc
              : is_in_shared(warp, op, 'B', b, false, {0, product.n}, {0, product.column_bytes() / chunk_bytes});
 }
 
-// The lanes that execute it together come from one place; else the block has failed.
+// Do all lanes that execute the instruction together come from one place? If not, the block has failed.
 bool is_one_instruction(const Collective& all) {
   Warp& warp = all.warp();
   for (const GatheredLanes& other : warp.gathered)
@@ -331,7 +331,7 @@ bool is_one_instruction(const Collective& all) {
   return true;
 }
 
-// The descriptor, which must be the same in all lanes; else the block has failed.
+// Reads the descriptor, which must be the same in all lanes. Returns false if the block has failed.
 bool read_descriptor(const Collective& all, unsigned source, uint64_t& descriptor) {
   const uint64_t* values = all.warp().lanes<uint64_t>(all.op().source[source]);
   descriptor = values[std::countr_zero(all.lanes())];
@@ -343,7 +343,7 @@ bool read_descriptor(const Collective& all, unsigned source, uint64_t& descripto
   return true;
 }
 
-// --check: does a wgmma.fence stand between the product and what others have done to its registers?
+// --check: is there a wgmma.fence between the product and other accesses to its registers?
 void check_registers(Warp& warp, const MicroOp& op, const Product& product, const ProductPart& part) {
   MemoryChecker* checker = warp.block->checker.get();
   if (!checker) return;
@@ -390,7 +390,7 @@ const MicroOp* close_product_group(Warp& warp, const MicroOp& op) {
                           [](const Collective& all) { warp_groups(*all.warp().block).close_group(all.warp()); });
 }
 
-// op.immediate: how many groups may stay open. Lanes that come to it apart wait one after the other.
+// op.immediate: number of groups that may stay open. Lanes in different splits wait one after another.
 const MicroOp* wait_for_products(Warp& warp, const MicroOp& op) {
   const std::optional<uint32_t> done = warp_groups(*warp.block).wait(warp, static_cast<uint64_t>(op.immediate));
   if (!done) return warp.park(&op, SplitState::at_warp_group, 0);
@@ -398,7 +398,7 @@ const MicroOp* wait_for_products(Warp& warp, const MicroOp& op) {
   return &op + 1;
 }
 
-// Registers are where they belong at every instruction; --check remembers what is in them here.
+// Registers are always up to date; --check records their contents here.
 const MicroOp* order_registers(Warp& warp, const MicroOp& op) {
   if (warp.block->checker) {
     const Activation& activation = *warp.activation;
@@ -417,7 +417,7 @@ Sums sums_of(const ir::Form& form) {
   return d == ScalarType::f16 ? Sums::f16 : Sums::f32;
 }
 
-// Registers of D are read and written while the instruction itself is over: they must have 32 bits.
+// Registers of D are read and written after the instruction has finished: they must have 32 bits.
 std::optional<LaneRef> sum_register(Decoder& decoder, const ir::Operand& operand) {
   const LaneRef read = decoder.source(operand, lanes_of_bits(32));
   const LaneRef written = decoder.destination(operand, lanes_of_bits(32));
@@ -441,7 +441,7 @@ void decode_product(Decoder& decoder) {
   product.a_in_registers = operand(1).is(ir::OperandKind::vector);
   product.sparse = form.has(ir::Modifier::sp);
   if (product.sparse) product.selector = static_cast<unsigned>(operand(4).immediate) & 3;
-  // Behind metadata, selector and predicate: scales of A and B, then layouts of those that are in shared memory.
+  // After metadata, selector and predicate: scales of A and B, then layouts of those that are in shared memory.
   const unsigned predicate = product.sparse ? 5 : 3;
   const unsigned behind = decoder.top_level_count() - predicate - 1;
   product.negates_a = behind > 0 && operand(predicate + 1).immediate < 0;
