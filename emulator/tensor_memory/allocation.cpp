@@ -1,8 +1,8 @@
-// tcgen05.alloc, dealloc and relinquish_alloc_permit (PTX ISA 9.7.16.7): a whole warp takes columns of tensor memory
-// and gives them back. Each block has tensor memory for itself, so an allocation that does not fit waits for a dealloc
+// tcgen05.alloc, dealloc and relinquish_alloc_permit (PTX ISA 9.7.16.7): a warp allocates columns of tensor memory
+// and deallocates them. Each block has its own tensor memory, so an allocation that does not fit waits for a dealloc
 // by another warp of its block; without one the launch ends as a deadlock. With .cta_group::2 the first block of a pair
-// that allocates does it for both, and the other one gets the same columns with its own alloc; each block gives back
-// its own.
+// that allocates does so for both, and the other one gets the same columns with its own alloc; each block deallocates
+// its own columns.
 #include "emulator/core/check.h"
 #include "emulator/core/watch.h"
 #include "emulator/special/async_access.h"
@@ -38,12 +38,12 @@ bool is_same_in_all_lanes(const Collective& all, const uint32_t* values) {
   return true;
 }
 
-// Columns for the warp's block; nothing: there are none yet.
+// Returns columns for the warp's block, or nullopt if none are free now.
 std::optional<uint32_t> take_columns(const TensorPair& pair, TensorMemory& own, uint32_t columns, const Warp& warp,
                                      const MicroOp& op) {
   if (!own.granted.empty()) {
     TensorMemory::Allocation mine = own.granted.front();
-    if (mine.columns != columns) return tensor_columns; // the pair disagrees
+    if (mine.columns != columns) return tensor_columns; // the blocks of the pair disagree
     own.granted.pop_front();
     mine.warp = warp.index;
     mine.op = &op;
@@ -61,7 +61,7 @@ std::optional<uint32_t> take_columns(const TensorPair& pair, TensorMemory& own, 
   return begin;
 }
 
-// op.source: where to write the address, the number of columns.
+// op.source: address where the result is written, number of columns.
 const MicroOp* allocate(Warp& running, const MicroOp& instruction) {
   bool waits = false;
   const MicroOp* next = execute_together(running, instruction, {}, [&](const Collective& all) {

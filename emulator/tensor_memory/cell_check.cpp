@@ -7,7 +7,7 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// One access against those before it.
+// Checks one access against the earlier ones.
 struct Check {
   Warp& warp;
   const MicroOp& op;
@@ -17,14 +17,14 @@ struct Check {
 
   MemoryChecker& checker() const { return *warp.block->checker; }
 
-  // The first one of the instruction that is wrong is told.
+  // Reports a misuse; the checker keeps the first one of the instruction.
   bool tell(const TensorAccess& before, std::string_view what) const {
     checker().tensor_memory_misuse(warp, op, what,
                                    MemoryChecker::OtherPlace{before.instruction, before.warp, before.rank});
     return false;
   }
 
-  // Is it ordered behind `before`? If not, it has been told. `did`: what that one did.
+  // Is this access ordered after `before`? If not, it has been reported. `did`: verb for the earlier access.
   bool is_behind(const TensorAccess& before, const char* did) const {
     if (before.clock == 0) return true;
     const bool same_warp = before.warp == here.warp && before.rank == here.rank;
@@ -39,7 +39,7 @@ struct Check {
       return tell(before, fmt::format("cells that this instruction {} are {} by warp {}, and nothing orders the two",
                                       writes ? "writes" : "reads", did, before.warp));
     const bool was_load = std::string_view(did) == "read";
-    if (was_load && same_warp && !here.by_operation) return true; // in the order of the warp's registers
+    if (was_load && same_warp && !here.by_operation) return true; // ordered by the warp's registers
     if (memory.has_waited_for(before, was_load)) return true;
     return tell(before, fmt::format("cells that this instruction {} are {} by warp {}, with no tcgen05.wait::{} behind",
                                     writes ? "writes" : "reads", did, before.warp, was_load ? "ld" : "st"));

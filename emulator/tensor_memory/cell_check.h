@@ -1,9 +1,9 @@
 // --check of tensor memory: records accesses to its cells and tests their order (races: emulator/core/check.h).
 //
-// Products and copies are ordered among themselves when one thread issues them (PTX ISA 9.7.16.6, "Memory consistency
-// model"), and with everything behind an mbarrier that a commit arrives at. Loads and stores of warps are ordered as
-// those of shared memory are, once the warp has waited for them. There is one record for 16 lanes
-// of a column. tcgen05.fence is not checked: compilers leave it out where there is a barrier.
+// Products and copies issued by one thread are ordered among themselves (PTX ISA 9.7.16.6, "Memory consistency
+// model"), and with everything after an mbarrier that a commit arrives at. Loads and stores of warps are ordered as
+// accesses to shared memory are, once the warp has waited for them. There is one record for 16 lanes
+// of a column. tcgen05.fence is not checked: compilers omit it next to a barrier.
 #pragma once
 
 #include "emulator/tensor_memory/tensor_memory.h"
@@ -11,11 +11,11 @@
 namespace ptxrewrite::emulator {
 
 struct CellRange {
-  uint8_t groups = 0; // of 16 lanes: bits
+  uint8_t groups = 0; // bit i: lanes 16 * i to 16 * i + 15
   uint32_t column = 0, columns = 0;
 };
 constexpr uint8_t all_groups = 0xff;
-// Of `lanes` lanes from `first` on.
+// Returns the groups of `lanes` lanes starting at `first`.
 constexpr uint8_t groups_of(uint32_t first, uint32_t lanes) {
   uint8_t groups = 0;
   for (uint32_t group = first / lanes_of_record; group * lanes_of_record < first + lanes; ++group)
@@ -25,7 +25,7 @@ constexpr uint8_t groups_of(uint32_t first, uint32_t lanes) {
 
 enum class CellUse : uint8_t { load, store, operation_read, operation_write };
 
-// `number`: of an operation. Only where there is a checker.
+// `number`: of an operation. Called only if there is a checker.
 void check_cells(Warp& warp, const MicroOp& op, TensorMemory& memory, const CellRange& range, CellUse use,
                  uint32_t number);
 

@@ -1,4 +1,4 @@
-// The fields, and which of their values each kind of product has (PTX ISA, tables of 9.7.16.2.1 and 9.7.16.4.2).
+// The fields, and the values of each that a kind of product allows (PTX ISA, tables of 9.7.16.2.1 and 9.7.16.4.2).
 #include "emulator/tensor_memory/instruction_descriptor.h"
 
 #include "emulator/tensor_memory/sparse_places.h"

@@ -1,7 +1,7 @@
-// The rows of tcgen05, and its commits and fences.
+// The table rows of tcgen05, and its commits and fences.
 //
-// A commit makes an mbarrier track the completion of all that its thread has issued before (PTX ISA 9.7.16.12). Fences
-// order by themselves nothing that the emulator does: it is --check that looks at them.
+// A commit makes an mbarrier track the completion of all earlier operations of its thread (PTX ISA 9.7.16.12). Fences
+// have no effect on the emulator's order of operations; only --check uses them.
 #include "emulator/tensor_memory/instructions.h"
 
 #include "emulator/core/check.h"
@@ -18,7 +18,7 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-constexpr uint32_t flag_multicast = 1u << 16; // a mask of blocks: source[1]
+constexpr uint32_t flag_multicast = 1u << 16; // with a mask of blocks in source[1]
 
 bool commit_to(Warp& warp, const MicroOp& op, unsigned lane, TensorMemory& memory, Space space, uint64_t address) {
   Block& block = *warp.block;

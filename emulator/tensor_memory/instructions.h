@@ -1,11 +1,11 @@
-// tcgen05 instructions, by what they do (PTX ISA 9.7.16).
+// Decoders of the tcgen05 instructions, by function (PTX ISA 9.7.16).
 #pragma once
 
 #include "emulator/core/decode.h"
 
 namespace ptxrewrite::emulator {
 
-// MicroOp::flags of those with few operands, above a Space and the widths of addresses.
+// MicroOp::flags of instructions with few operands, above a Space and the widths of addresses.
 constexpr uint32_t flag_pair = 1u << 17; // .cta_group::2
 
 void decode_tensor_allocation(Decoder& decoder); // alloc, dealloc, relinquish_alloc_permit

@@ -1,5 +1,5 @@
-// tcgen05.mma: what a thread issues, looked at before it takes place (PTX ISA 9.7.16.10.9). Every address that the
-// product will use is inside of shared memory, or allocated, when it is issued; if not, that is a fault of the kernel.
+// tcgen05.mma: checks a product when it is issued (PTX ISA 9.7.16.10.9). Every address that the
+// product will use must be inside shared memory, or allocated, at that time; if not, that is a fault of the kernel.
 #include "emulator/core/check.h"
 #include "emulator/core/watch.h"
 #include "emulator/special/async_access.h"
@@ -19,12 +19,12 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// What the instruction has besides its form.
+// Operands of the instruction.
 struct ProductOperands {
   ProductForm form;
-  AddressSource d, a, a_scales, b_scales, metadata; // in tensor memory; a: only there
+  AddressSource d, a, a_scales, b_scales, metadata; // in tensor memory; a: only if A is there
   LaneRef a_descriptor, b_descriptor, instruction_descriptor, adds;
-  std::vector<LaneRef> disabled; // words of lanes of D
+  std::vector<LaneRef> disabled; // bit masks of lanes of D
   LaneRef zero_columns;          // of .ws; invalid: none
   unsigned d_shift = 0;
 };
@@ -36,7 +36,7 @@ public:
       : warp_(warp), op_(op), lane_(lane),
         operands_(*static_cast<const ProductOperands*>(warp.activation->function->descriptions[op.auxiliary].get())) {}
 
-  // False: the block has failed.
+  // Returns false if the block has failed.
   bool run();
 
 private:
@@ -123,7 +123,7 @@ bool Issue::check_tensor_memory(const TensorMemory& memory) {
          is_good("the scales of B", issue_.b_scales, (shape.n / places.folds + 31) / 32, false);
 }
 
-// `lines` rows of A or columns of B, of k elements. Also tells --check and observers of them.
+// Checks `lines` rows of A or columns of B of k elements, and reports them to --check and observers.
 bool Issue::check_matrix(TensorMemory& memory, char name, uint64_t descriptor, bool mn_major, unsigned lines,
                          unsigned k, ir::ScalarType type) {
   SharedOperand operand;
@@ -226,7 +226,7 @@ std::optional<ProductKind> kind_of(const ir::Form& form) {
   return std::nullopt;
 }
 
-// Without a size in the name it is one scale for each 32 elements, but for mxf4nvf4, which names it.
+// Without a size in the name there is one scale for 32 elements; mxf4nvf4 always has a size in its name.
 unsigned scale_count_of(const ir::Form& form, ProductKind kind) {
   using enum ir::Modifier;
   if (!form.has(block_scale)) return 0;

@@ -35,9 +35,9 @@ constexpr unsigned most_rows = 128;
 constexpr unsigned most_elements = 64; // along k, of A or B
 constexpr unsigned most_columns = 256;
 
-// Kept from one product to the next.
+// Reused from one product to the next.
 struct Scratch {
-  std::vector<float> a = std::vector<float>(4 * most_rows * most_elements); // one for each fold
+  std::vector<float> a = std::vector<float>(4 * most_rows * most_elements); // one per fold
   std::vector<float> b = std::vector<float>(most_columns * 2 * most_elements);
   std::vector<uint8_t> kept = std::vector<uint8_t>(4 * most_rows * most_elements); // columns of a sparse A's elements
 };
@@ -59,7 +59,7 @@ struct SharedLines {
 
   void read(const Block& block, uint64_t descriptor, float* numbers) const {
     SharedOperand operand;
-    (void)read_shared_operand(descriptor, mn_major, operand); // legal: looked at when it was issued
+    (void)read_shared_operand(descriptor, mn_major, operand); // legal: checked at issue
     const unsigned elements = chunk_elements(type, lies_in_chunks(form));
     float chunk[32];
     const auto decode = [&](uint32_t row, uint32_t number) {
@@ -85,7 +85,7 @@ struct SharedLines {
   }
 };
 
-// Of one block of a product.
+// One block's part of a product.
 class BlockPart {
 public:
   BlockPart(const ProductIssue& issue, TensorMemory& memory, unsigned number)
@@ -109,7 +109,7 @@ public:
         read_memory_row(row, fold, a + (fold * places_.rows + row) * stored, stored);
   }
 
-  // Adds the product with columns first to first + 7, which b has as rows of eight.
+  // Adds the product for columns first to first + 7; b has them as rows of eight.
   void multiply(unsigned first, const float* b) {
     const unsigned in_fold = shape_.n / places_.folds;
     const unsigned fold = first / in_fold, column = tensor_address(issue_.d).column + first % in_fold;
@@ -129,7 +129,7 @@ public:
   }
 
 private:
-  unsigned stored_elements() const { return form_.sparse ? shape_.k / 2 : shape_.k; } // of a row of A
+  unsigned stored_elements() const { return form_.sparse ? shape_.k / 2 : shape_.k; } // in a row of A
   const uint8_t* kept(unsigned fold) const { return scratch().kept.data() + fold * places_.rows * stored_elements(); }
 
   void read_metadata(unsigned row, unsigned fold, uint8_t* columns) {
@@ -194,7 +194,7 @@ private:
     }
   }
 
-  // Of row or column `line`, for the rows that lie in this quarter of the lanes.
+  // Returns the scale of row or column `line`, for the rows in this quarter of the lanes.
   float scale(uint32_t place, unsigned line, unsigned quarter, unsigned byte) {
     const TensorAddress at = tensor_address(place);
     const uint32_t word = memory_.cell(quarter * lanes_of_quarter + line % 32, at.column + line / 32);
@@ -211,13 +211,13 @@ private:
       for (unsigned part = 0; part < count; ++part) {
         const double a_scale = scale(issue_.a_scales, row, quarter, shape_.a_scale_byte + part);
         for (unsigned i = 0; i < tile_columns; ++i) {
-          // With the columns in two parts, each half of the lanes has the scales of its own part.
+          // If the columns are in two parts, each half of the lanes has the scales of its own part.
           const unsigned line = (first + i) % (shape_.n / places_.folds);
           const double both =
               a_scale * static_cast<double>(scale(issue_.b_scales, line, quarter, shape_.b_scale_byte + part));
           float& sum = sums[row * tile_columns + i];
           for (unsigned k = part * in_block; k < (part + 1) * in_block; ++k) {
-            // In f64 everything but the sum is exact, and rounding to odd leaves that to the rounding to f32.
+            // In f64 all but the sum is exact, and rounding it to odd makes the rounding to f32 correct.
             const float right = b[(columns ? columns[k] : k) * tile_columns + i];
             const double product = static_cast<double>(a[row * stored + k]) * static_cast<double>(right) * both;
             sum = static_cast<float>(semantics::add_odd(product, static_cast<double>(sum)));
@@ -276,7 +276,7 @@ uint32_t CopyForm::lane(unsigned row, unsigned copy) const {
 void carry_out(const CopyIssue& issue) {
   const CopyForm& form = *issue.form;
   SharedOperand operand;
-  (void)read_shared_operand(issue.source, false, operand); // legal: looked at when it was issued
+  (void)read_shared_operand(issue.source, false, operand); // legal: checked at issue
   const TensorAddress target = tensor_address(issue.target);
   for (TensorMemory* memory : {issue.even, issue.odd}) {
     if (!memory) continue;

@@ -1,19 +1,19 @@
-// tcgen05.mma: the product of two matrices, added to what tensor memory has or in its place (PTX ISA 9.7.16.10.9).
+// tcgen05.mma: the product of two matrices, added to D in tensor memory or replacing it (PTX ISA 9.7.16.10.9).
 //
-// Rows of D, and of an A in tensor memory, lie in lanes as PTX ISA 9.7.16.10.5 says ("Data path layout organization"):
+// Rows of D, and of an A in tensor memory, map to lanes as in PTX ISA 9.7.16.10.5 ("Data path layout organization"):
 //
 //   128 rows of a block                    row r in lane r
-//   64 rows of .cta_group::1, not .ws      row r in lane r / 16 * 32 + r % 16, or 16 lanes further on
+//   64 rows of one block or a sparse pair  row r in lane r / 16 * 32 + r % 16, or 16 lanes further on (not .ws)
 //   64 rows of two blocks' 128, or .ws     row r in lane r for the first half of the columns, 64 + r for the second
 //   32 rows (.ws)                          row r in lanes r, 32 + r, 64 + r, 96 + r, for a quarter of the columns each
 //
-// D takes a column of 32 bits for each of its elements, f16 the low half; A has as many elements in a column as there
-// is room for, with kind::f8f6f4 one in each byte. Of a pair of blocks each has half of the rows of A and half of the
-// columns of B in its shared memory, and its rows of D and of A in its tensor memory. Scales lie in tensor memory as
-// PTX ISA 9.7.16.10.7 says: of row or column i in lane i % 32 of each quarter and column i / 32, a byte each.
+// D uses a 32-bit column for each element, f16 in the low half; A has as many elements per column as fit,
+// with kind::f8f6f4 one in each byte. In a pair of blocks each block has half of the rows of A and half of the
+// columns of B in its shared memory, and its rows of D and of A in its tensor memory. Scales are in tensor memory as
+// in PTX ISA 9.7.16.10.7: for row or column i in lane i % 32 of each quarter and column i / 32, one byte each.
 //
-// Accumulation starts from D and adds the products in the order of k, rounding to f32 after each addition. The products
-// themselves are exact, of block-scaled elements with their scales, too. Integer sums wrap around, or saturate
+// Accumulation starts with D and adds the products in the order of k, rounding to f32 after each addition. The products
+// themselves are exact, for block-scaled elements including their scales. Integer sums wrap around, or saturate
 // (.satfinite).
 #pragma once
 
@@ -31,13 +31,13 @@ class TensorMemory;
 struct ProductIssue {
   const ProductForm* form = nullptr;
   InstructionDescriptor descriptor;
-  TensorMemory* even = nullptr; // of the first block of the pair, or of the only one
-  TensorMemory* odd = nullptr;  // of the other one; null: there is none
-  uint64_t a = 0, b = 0;        // descriptors in shared memory; a: only there
+  TensorMemory* even = nullptr; // of the first block of the pair, or of the only block
+  TensorMemory* odd = nullptr;  // of the other block; nullptr if there is none
+  uint64_t a = 0, b = 0;        // descriptors in shared memory; a: only if A is there
   uint32_t a_place = 0;         // in tensor memory
   uint32_t d = 0, a_scales = 0, b_scales = 0;
-  uint32_t metadata = 0;              // of a sparse A
-  std::array<uint32_t, 8> disabled{}; // lanes of D that are not written: 128 bits for each block
+  uint32_t metadata = 0;              // of sparse A
+  std::array<uint32_t, 8> disabled{}; // lanes of D that are not written: 128 bits per block
   bool adds = false;
   unsigned d_shift = 0; // D is multiplied by 2^-d_shift first
 };
@@ -45,24 +45,24 @@ struct ProductIssue {
 // The lanes and columns of a block's rows of D.
 struct RowPlaces {
   unsigned rows = 0;      // of one block
-  unsigned folds = 1;     // parts that the columns are in
+  unsigned folds = 1;     // number of parts that the columns are split into
   bool is_spread = false; // 16 rows in each quarter
 
   uint32_t lane(unsigned row, unsigned fold) const { return is_spread ? row / 16 * 32 + row % 16 : row + fold * rows; }
 };
 RowPlaces row_places(const ProductForm& form, const InstructionDescriptor& descriptor);
 
-// Columns of 32 bits that a row of A takes in tensor memory.
+// Number of 32-bit columns of a row of A in tensor memory.
 inline constexpr unsigned a_columns = 8;
 
 void carry_out(const ProductIssue& issue);
 
 // tcgen05.cp: rows from shared memory to tensor memory (PTX ISA 9.7.16.9.2).
 struct CopyForm {
-  unsigned rows = 0, chunks = 0; // of 16 bytes, in a row
-  unsigned unpacked_bits = 0;    // of elements that become bytes; 0: bytes are copied
+  unsigned rows = 0, chunks = 0; // of 16 bytes, per row
+  unsigned unpacked_bits = 0;    // width of elements that are expanded to bytes; 0: bytes are copied
   unsigned group = 1;
-  // Lane of row r in each of `copies` copies.
+  // Number of copies of each row; the lane of row r depends on the copy.
   unsigned copies = 1;
   enum class Lanes : uint8_t { same, one_of_quarter, halves_apart, quarters_apart, pairs_apart } lanes = Lanes::same;
 

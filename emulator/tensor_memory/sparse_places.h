@@ -1,14 +1,14 @@
-// Where the metadata of sparse matrices A lie in tensor memory (PTX ISA 9.7.16.10.8). The manual's figures show it; in
-// words it is CUTLASS's layout of the metadata fragment (cute/atom/mma_traits_sm100_frag.hpp, tmem_e_frg, for 128 rows
-// in a block, and for .ws):
+// Layout of the metadata of sparse matrices A in tensor memory (PTX ISA 9.7.16.10.8; shown in figures in the manual);
+// in words it is CUTLASS's layout of the metadata fragment (cute/atom/mma_traits_sm100_frag.hpp, tmem_e_frg, for 128
+// rows per block, and for .ws):
 //
 //   8 and 4 bits   row r in lane r; 4 bits for each 4 elements (4 pairs of elements of 4 bits), in two columns
-//   f16, tf32      16 bits for each half of a row along K: that of half h in lane r % 8 + 8 h + r / 16 * 16, in the low
-//                  half of the column where r / 8 is even, in the high half where it is odd; 4 bits for each 4 elements
-//                  of 16 bits, or 2 of tf32. The column is that of the address, which is even, or the next one, as the
-//                  sparsity selector says.
+//   f16, tf32      16 bits for each half of a row along K: half h in lane r % 8 + 8 h + r / 16 * 16, in the low
+//                  half of the column if r / 8 is even, in the high half if it is odd; 4 bits for each 4 elements
+//                  of 16 bits, or 2 of tf32. The column is that of the address, which is even, or the next one,
+//                  depending on the sparsity selector.
 //
-// 4 bits are two indices of two bits: of the units that are stored, in their order. An element of tf32 is two units.
+// 4 bits are two 2-bit indices: of the stored units, in their order. A tf32 element is two units.
 #pragma once
 
 #include "emulator/tensor_memory/instruction_descriptor.h"
@@ -20,8 +20,8 @@ namespace ptxrewrite::emulator {
 inline constexpr unsigned metadata_columns = 2;
 
 struct IndexPlace {
-  uint32_t lane = 0, column = 0; // from the metadata's address
-  unsigned shift = 0;            // of 4 bits
+  uint32_t lane = 0, column = 0; // relative to the metadata's address
+  unsigned shift = 0;            // of the 4 bits
 };
 
 inline unsigned elements_of_index(ProductKind kind) {
@@ -44,14 +44,14 @@ inline bool has_selector(ProductKind kind) {
   return kind == ProductKind::f16 || kind == ProductKind::tf32;
 }
 
-// `number`: of the 4 bits along K; eight of them in a row of f16 and tf32, sixteen in others.
+// `number`: index of the 4 bits along K; a row has eight of them for f16 and tf32, sixteen for other kinds.
 inline IndexPlace index_place(ProductKind kind, unsigned selector, unsigned row, unsigned number) {
   if (!has_selector(kind)) return {row, number / 8, number % 8 * 4};
   const unsigned half = number / 4;
   return {row % 8 + 8 * half + row / 16 * 16, selector, row / 8 % 2 * 16 + number % 4 * 4};
 }
 
-// Column of A of the `i`-th stored element that has the 4 bits `indices`; `i` counts from the first one of these bits.
+// Column of A of the `i`-th stored element with the 4 bits `indices`; `i` and the column are relative to these bits.
 inline unsigned column_of(ProductKind kind, unsigned indices, unsigned i) {
   switch (kind) {
   case ProductKind::tf32:

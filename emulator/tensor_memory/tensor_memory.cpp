@@ -28,7 +28,7 @@ TensorMemory* TensorMemory::of(Block& block, Warp& warp, const MicroOp& op) {
 }
 
 void TensorMemory::start_block() {
-  std::ranges::fill(cells_, 0); // undefined in PTX; zero, so that runs repeat
+  std::ranges::fill(cells_, 0); // undefined in PTX; zeroed so that runs are reproducible
   std::ranges::fill(records_, TensorRecord{});
   allocations_.fill({});
   is_allocated_.fill(false);
@@ -95,7 +95,7 @@ std::string TensorMemory::complete(std::byte* barrier) {
   for (;;) {
     const auto commit = std::ranges::find(operations_, barrier, &TensorOperation::barrier);
     if (commit == operations_.end()) return wrong;
-    // All that the thread has issued before, other commits too: they are done in this order.
+    // Completes all earlier operations of the thread in order, including other commits.
     const uint32_t thread = commit->thread;
     const auto others = std::stable_partition(
         operations_.begin(), commit + 1, [&](const TensorOperation& operation) { return operation.thread == thread; });
@@ -123,7 +123,7 @@ void TensorMemory::wait_for_stores(uint32_t warp) {
 }
 
 bool TensorMemory::has_waited_for(const TensorAccess& access, bool loads) const {
-  // A warp waits with its own block's memory, wherever the cells are: another block's has them from products alone.
+  // A warp waits with its own block's memory; cells in other blocks are accessed only by products.
   return access.serial <= serials_[access.warp % 32][loads];
 }
 

@@ -2,8 +2,8 @@
 // asynchronous operations on it (tcgen05.mma, cp, shift) in the order of their issue.
 //
 // An address has the lane in its high 16 bits and the column in its low 16 bits. Each block has an SM of its own, so an
-// allocation waits for deallocations by warps of its own block only. Operations are performed at issue, or, with
-// LaunchRequest::late_copies, when a thread tests the mbarrier of the next commit behind them; a warp's stores at
+// allocation waits only for deallocations by warps of its own block. Operations are performed at issue, or, with
+// LaunchRequest::late_copies, when a thread tests the mbarrier of the next commit after them; a warp's stores at
 // issue, or, late, when the warp waits for them.
 #pragma once
 
@@ -39,7 +39,7 @@ struct TensorAccess {
   uint32_t instruction = 0;
   uint16_t rank = 0;
   uint8_t warp = 0;
-  bool by_operation = false; // not by a warp's load or store
+  bool by_operation = false; // otherwise by a warp's load or store
 };
 inline constexpr uint32_t lanes_of_record = 16;
 struct TensorRecord {
@@ -49,8 +49,8 @@ struct TensorRecord {
 // An asynchronous operation, or a commit.
 struct TensorOperation {
   uint32_t thread = 0;
-  std::byte* barrier = nullptr; // not null: a commit that arrives there
-  ProductIssue product;         // else this, or
+  std::byte* barrier = nullptr; // not nullptr: a commit that arrives there
+  ProductIssue product;         // otherwise this, or
   CopyIssue copy;
   bool is_copy = false;
 };
@@ -66,8 +66,8 @@ class TensorMemory final : public TensorUnit {
 public:
   static constexpr size_t most_pending = 1 << 16;
 
-  // The tensor memory of `block`, created at first use. Null if the launch's memory limit is reached: the executing
-  // block has then failed.
+  // Returns the tensor memory of `block`, created at first use, or nullptr if the launch's memory limit is reached: the
+  // executing block has then failed.
   static TensorMemory* of(Block& block, Warp& warp, const MicroOp& op);
   explicit TensorMemory(Block& block);
 
@@ -82,15 +82,15 @@ public:
     uint32_t warp = 0;
     const MicroOp* op = nullptr;
   };
-  // First column of `columns` adjacent ones that are free here and in `other` (may be null); tensor_columns if there
-  // are none.
+  // Returns the first of `columns` adjacent columns that are free here and in `other` (may be nullptr), or
+  // tensor_columns if there are none.
   uint32_t find_free(uint32_t columns, const TensorMemory* other) const;
   void allocate(const Allocation& allocation);
   const Allocation* allocation_at(uint32_t column) const;
   void deallocate(uint32_t begin);
   bool is_allocated(uint32_t column, uint32_t columns) const;
 
-  // 128 lanes.
+  // Returns a column of 128 lanes.
   uint32_t* column(uint32_t number) { return cells_.data() + size_t(number) * tensor_lanes; }
   uint32_t& cell(uint32_t lane, uint32_t number) { return column(number)[lane]; }
 
@@ -106,7 +106,7 @@ public:
   // Number of the next operation of the warp's group, from 1 on.
   uint32_t next_operation(uint32_t warp) { return ++operation_numbers_[warp / 4]; }
   uint32_t last_operation(uint32_t warp) const { return operation_numbers_[warp / 4]; }
-  // Serial number of the warp's loads or stores that it has not waited for yet; whether it has waited for an access.
+  // Serial number of the warp's loads or stores since its last wait for them; has_waited_for() compares with it.
   uint32_t serial(uint32_t warp, bool loads) const { return serials_[warp % 32][loads] + 1; }
   void note_wait(uint32_t warp, bool loads) { ++serials_[warp % 32][loads]; }
   bool has_waited_for(const TensorAccess& access, bool loads) const;
@@ -114,7 +114,7 @@ public:
     return records_[size_t(column) * (tensor_lanes / lanes_of_record) + lane / lanes_of_record];
   }
 
-  // Columns that the other block of a pair has allocated for both: the results of this block's next allocations.
+  // Columns that the other block of a pair has allocated for both blocks: the results of this block's next allocations.
   std::deque<Allocation> granted;
   bool has_relinquished = false;
   unsigned group = 0; // the kernel's .cta_group; 0: no tcgen05 instruction has run yet
@@ -124,28 +124,28 @@ private:
 
   Block& block_;
   MemoryShare share_;
-  std::vector<uint32_t> cells_; // column by column
+  std::vector<uint32_t> cells_; // in the order of columns
   std::array<Allocation, tensor_columns / least_tensor_columns> allocations_{};
   std::array<bool, tensor_columns> is_allocated_{};
   std::vector<TensorOperation> operations_;
   std::vector<LateStore> stores_;
   std::array<uint32_t, 8> operation_numbers_{};
-  std::array<std::array<uint32_t, 2>, 32> serials_{}; // waits of warps, for stores and for loads
-  std::vector<TensorRecord> records_;                 // empty: nothing is checked
+  std::array<std::array<uint32_t, 2>, 32> serials_{}; // number of waits of each warp, for stores and for loads
+  std::vector<TensorRecord> records_;                 // empty: no checks
 };
 
-// The block's tensor memory, for an instruction with .cta_group::`group`. Null: the block has failed.
+// Returns the block's tensor memory for an instruction with .cta_group::`group`, or nullptr if the block has failed.
 TensorMemory* own_tensor_memory(Warp& warp, const MicroOp& op, unsigned group);
 
-// And that of the other block of a pair (.cta_group::2): two blocks of a cluster whose ranks differ in bit 0. False:
-// there is none, and the block has failed.
+// Finds also that of the other block of a pair (.cta_group::2): two blocks of a cluster whose ranks differ in bit 0.
+// Returns false if there is none; the block has failed then.
 struct TensorPair {
-  TensorMemory* even = nullptr; // or the block alone
-  TensorMemory* odd = nullptr;  // null: the block alone
+  TensorMemory* even = nullptr; // or that of a single block
+  TensorMemory* odd = nullptr;  // nullptr for a single block
 };
 bool find_tensor_pair(Warp& warp, const MicroOp& op, unsigned group, TensorPair& pair);
 
-// Are these columns and lanes allocated? If not, the block that executes has failed. `memory`: may be of another block.
+// Are these columns and lanes allocated? If not, the executing block has failed. `memory` may belong to another block.
 bool is_in_allocation(Warp& warp, const MicroOp& op, unsigned lane, const TensorMemory& memory, const char* what,
                       TensorAddress address, uint32_t lanes, uint32_t columns);
 

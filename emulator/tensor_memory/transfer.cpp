@@ -1,6 +1,6 @@
 // tcgen05.ld, tcgen05.st and their waits (PTX ISA 9.7.16.8): a warp moves registers to or from its quarter of the lanes
-// of tensor memory. With late copies a store takes place when the warp waits for it. A load has its registers at once:
-// compilers use them before the wait (LLVM moves it behind), and ptxas waits for them.
+// of tensor memory. With late copies a store takes place when the warp waits for it. A load writes its registers at
+// issue: compilers use them before the wait (LLVM moves it behind), and ptxas waits for them.
 #include "emulator/core/check.h"
 #include "emulator/semantics/min_max.h"
 #include "emulator/special/async_access.h"
@@ -25,20 +25,20 @@ struct Transfer {
   TransferShape shape = TransferShape::lanes32;
   uint32_t registers = 1;
   bool packs = false;
-  uint32_t second_half = 0; // columns from the address on, of lanes16_32b_twice
+  uint32_t second_half = 0; // column offset from the address, for lanes16_32b_twice
   AddressSource address;
-  LoadReduction reduction = LoadReduction::none; // of ld.red: its result is the register behind the others
+  LoadReduction reduction = LoadReduction::none; // of ld.red: its result is in an additional last register
   bool takes_max = false, takes_magnitude = false, keeps_nan = false;
   uint32_t columns() const { return transfer_columns(shape, registers) * (packs ? 2 : 1); }
 };
 
-// Where the transfer of one warp begins, when it is legal.
+// Start of the transfer of one warp, after it has been checked.
 struct Place {
   TensorMemory* memory = nullptr;
   TensorAddress address;
 };
 
-// False: the block has failed.
+// Returns false if the block has failed.
 bool find_place(const Collective& all, Place& place) {
   Warp& warp = all.warp();
   const MicroOp& op = all.op();
@@ -77,7 +77,7 @@ bool find_place(const Collective& all, Place& place) {
                           transfer.columns());
 }
 
-// Lane and column of register `index` of a thread.
+// Returns lane and column of register `index` of a thread.
 TensorAddress cell_of(const Transfer& transfer, const Place& place, unsigned thread, uint32_t index) {
   const TransferPlace there = transfer_place(transfer.shape, thread, index);
   return {place.address.lane + there.lane, place.address.column + there.column * (transfer.packs ? 2 : 1) +
@@ -190,7 +190,7 @@ const MicroOp* store_registers(Warp& running, const MicroOp& instruction) {
   });
 }
 
-// op.immediate: not 0: for loads.
+// op.immediate: nonzero for loads.
 const MicroOp* wait_for_transfers(Warp& running, const MicroOp& instruction) {
   return execute_together(running, instruction, {}, [](const Collective& all) {
     TensorMemory* memory = TensorMemory::of(*all.warp().block, all.warp(), all.op());

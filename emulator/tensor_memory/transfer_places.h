@@ -1,8 +1,8 @@
 // The cells of tensor memory that a warp's registers map to in tcgen05.ld and tcgen05.st (PTX ISA 9.7.16.2.3, "Data
-// movement shape"; CUTLASS's cute/atom/copy_traits_sm100.hpp says the same in shapes and strides).
+// movement shape"; CUTLASS's cute/atom/copy_traits_sm100.hpp has the same as shapes and strides).
 //
-// With a shape of 16 lanes and w columns of 32 bits, register i of lane t is in the (i / (w / 2))-th repetition, w
-// columns further on each; of 16x64b, 16x128b and 16x256b in tensor memory lanes t / 4 and t / 4 + 8. .pack::16b and
+// With a shape of 16 lanes and w columns of 32 bits, register i of lane t is in repetition i / (w / 2), each w
+// columns after the last; for 16x64b, 16x128b and 16x256b in lanes t / 4 and t / 4 + 8 of tensor memory. .pack::16b and
 // .unpack::16b: a register holds the low halves of two adjacent columns.
 #pragma once
 
@@ -13,15 +13,15 @@ namespace ptxrewrite::emulator {
 enum class TransferShape : uint8_t { lanes32, lanes16_64b, lanes16_128b, lanes16_256b, lanes16_32b_twice };
 
 struct TransferPlace {
-  uint32_t lane = 0;      // from the address on
-  uint32_t column = 0;    // likewise; without packing
-  bool is_second = false; // lanes16_32b_twice: of the half that is some columns further on
+  uint32_t lane = 0;      // relative to the address
+  uint32_t column = 0;    // relative to the address; without packing
+  bool is_second = false; // lanes16_32b_twice: in the second half, which has a column offset
 };
 
 constexpr uint32_t transfer_lanes(TransferShape shape) {
   return shape == TransferShape::lanes32 ? 32 : 16;
 }
-// Columns of `registers` registers.
+// Number of columns of `registers` registers.
 constexpr uint32_t transfer_columns(TransferShape shape, uint32_t registers) {
   switch (shape) {
   case TransferShape::lanes32:
@@ -34,7 +34,7 @@ constexpr uint32_t transfer_columns(TransferShape shape, uint32_t registers) {
   }
   return registers;
 }
-// Registers of the shape with .x1.
+// Number of registers of the shape with .x1.
 constexpr uint32_t transfer_registers(TransferShape shape) {
   return shape == TransferShape::lanes16_256b ? 4 : shape == TransferShape::lanes16_128b ? 2 : 1;
 }
