@@ -1,4 +1,4 @@
-// In the place of the generator, where the build found no LLVM.
+// Replaces the generator if the build found no LLVM.
 #include "emulator/core/engine.h"
 
 #include "support/log.h"

@@ -64,7 +64,7 @@ bool Compiler::start(std::string& reason) {
   return true;
 }
 
-// Never destroyed: kernels that hold code may live as long as the process.
+// Never destroyed: kernels with code may live as long as the process.
 Compiler::Instance& Compiler::instance() {
   static Instance made = [] {
     Instance result;
@@ -120,7 +120,7 @@ Code Compiler::compile(Plan& plan, bool full_warp, CodeMemory& memory) {
   llvm_.DisposePassBuilderOptions(options);
   if (error) return give_up(text_of(llvm_, error));
   LLVMOrcThreadSafeModuleRef shared_module = llvm_.OrcCreateNewThreadSafeModule(module, shared_context);
-  llvm_.OrcDisposeThreadSafeContext(shared_context); // the module keeps it
+  llvm_.OrcDisposeThreadSafeContext(shared_context); // the module keeps it alive
   if (!memory.tracker_) memory.tracker_ = llvm_.OrcJITDylibCreateResourceTracker(llvm_.OrcLLJITGetMainJITDylib(jit_));
   LLVMOrcExecutorAddress address = 0;
   error = llvm_.OrcLLJITAddLLVMIRModuleWithRT(jit_, memory.tracker_, shared_module);

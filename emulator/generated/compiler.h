@@ -1,4 +1,4 @@
-// From a plan to native code: LLVM IR, a few passes, LLVM's ORC.
+// Compiles a plan to native code: LLVM IR, a few passes, LLVM's ORC.
 #pragma once
 
 #include "emulator/generated/context.h"
@@ -10,7 +10,7 @@
 
 namespace ptxrewrite::emulator::generated {
 
-// Code of one kernel: it is released with this.
+// The code of one kernel, which is freed with this object.
 class CodeMemory {
 public:
   CodeMemory() = default;
@@ -25,11 +25,11 @@ private:
 
 class Compiler {
 public:
-  // Null: there is none on this machine; why_none() says why.
+  // Returns nullptr if this machine has no compiler; why_none() has the reason.
   static Compiler* get();
   static const std::string& why_none();
 
-  // Null: nothing could be made of the plan.
+  // Returns nullptr if the plan cannot be compiled.
   Code compile(Plan& plan, bool full_warp, CodeMemory& memory);
 
 private:

@@ -50,7 +50,7 @@ void Emitter::begin_function(const std::string& name) {
   }
 }
 
-// After the pieces: which registers lie in stack slots is known from the plan, and the entry is still open.
+// Called after the pieces: the plan then knows which registers are in stack slots, and the entry is still open.
 void Emitter::load_entry_values() {
   ir_.place_at(stack_);
   ir_.jump(entry_);
@@ -66,7 +66,7 @@ void Emitter::load_entry_values() {
       load_entry_value(offset, slot, other_warp);
       continue;
     }
-    // Written before it is read.
+    // Written before it is read: any value will do.
     if (storage.number) ir_.store(ir_.scalar_constant(slot.bits, 0), storage.number, 8);
     if (storage.vector) ir_.store(ir_.llvm.ConstNull(ir_.vector(slot.bits)), storage.vector, 64);
   }
@@ -83,7 +83,7 @@ void Emitter::load_entry_value(uint32_t offset, const Slot& slot, Label other_wa
     if (storage.number) ir_.store(ir_.scalar_constant(slot.bits, 0), storage.number, 8);
     return;
   }
-  // The plan takes the active lanes to hold one number. Is it so in this warp?
+  // The plan assumes that all active lanes hold one number; tests whether that is true in this warp.
   ir_.use_scalars();
   Execution all;
   all.mask = active_;
@@ -143,7 +143,7 @@ void Emitter::count(Value place, Value by) {
   ir_.store(ir_.add(ir_.load(ir_.scalar(64), place, 8), by), place, 8);
 }
 
-// As the handler of the region does; where it would do more, the interpreter does it.
+// Does what the region's handler does; where the handler would do more, returns to the interpreter.
 void Emitter::emit_region(uint32_t index) {
   const MicroOp& op = code_.op(index);
   ir_.use_scalars();
@@ -179,7 +179,7 @@ void Emitter::emit_op(uint32_t index) {
   const OpInfo info = code_.info(index);
   const MicroOp& op = code_.op(index);
   if (info.kind == OpKind::collective && !full_) {
-    // Lanes elsewhere may have to come first: the interpreter gathers them.
+    // Other lanes may have to arrive first: the interpreter gathers them.
     ir_.use_scalars();
     const Value live = field(offsetof(CodeContext, live), ir_.scalar(32), 4);
     const Value elsewhere = ir_.bit_and(live, ir_.bit_not(active_));
@@ -227,7 +227,7 @@ void Emitter::emit_op(uint32_t index) {
   holds_ = false;
 }
 
-// Lanes that disagree part in the interpreter, which counts the guard then.
+// Divergent lanes are left to the interpreter, which then counts the guard.
 void Emitter::emit_branch(uint32_t index) {
   const MicroOp& op = code_.op(index);
   const uint32_t target = code_.index_of(std::bit_cast<const MicroOp*>(op.immediate));
@@ -256,7 +256,7 @@ void Emitter::emit_branch(uint32_t index) {
 }
 
 void Emitter::leave_at(uint32_t index) {
-  // Registers that are loaded on this way out are not known on others.
+  // Registers that are loaded on this exit are not known on other paths.
   const std::map<uint32_t, LaneValue> held = held_;
   std::set<uint32_t> needed;
   for (uint32_t offset : code_.live_at(index))

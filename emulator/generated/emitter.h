@@ -1,11 +1,11 @@
-// Writes one function of LLVM IR for a plan: for a full warp, or for any lanes of one.
+// Writes one function of LLVM IR for a plan: for a full warp, or for any subset of its lanes.
 //
-// All lanes that are active at the entry stay so until the function returns, so that values are computed for all of
+// All lanes that are active at the entry stay active until the function returns, so values are computed for all of
 // them; results of inactive lanes are undefined. Only results of active lanes are written back to the
-// frame. Between pieces of code values lie in stack slots, which LLVM makes registers of.
+// frame. Between pieces of code, values are in stack slots, which LLVM promotes to registers.
 //
-// The function returns to the interpreter wherever lanes may part, meet or wait, and before an instruction that it does
-// not know. An access that is not as expected is left to the handler of its micro-operation, which finds the fault.
+// The function returns to the interpreter wherever lanes may diverge, reconverge or wait, and before an unknown
+// instruction. An access that the code does not cover is left to its micro-operation's handler, which reports faults.
 #pragma once
 
 #include "emulator/generated/context.h"
@@ -15,7 +15,7 @@
 
 namespace ptxrewrite::emulator::generated {
 
-// number + vector in each lane; one of them may be missing.
+// number + vector in each lane; one of the two may be missing.
 struct LaneValue {
   Value number = nullptr;
   Value vector = nullptr;
@@ -28,7 +28,7 @@ struct LaneValue {
 struct Execution {
   bool guarded = false;
   LaneValue guard;       // of one bit
-  Value lanes = nullptr; // vector of conditions: active and guard; null: all 32
+  Value lanes = nullptr; // vector of conditions: active and guard; nullptr: all 32
   Value mask = nullptr;  // the same as 32 bits
 };
 
@@ -36,7 +36,7 @@ class Emitter {
 public:
   Emitter(Ir& ir, Plan& plan, bool full_warp);
 
-  // False: the plan does not hold, and nothing can be made of it.
+  // Returns false if the plan is not valid; then no code can be made.
   bool emit(const std::string& name);
 
 private:
@@ -57,13 +57,13 @@ private:
   void emit_branch(uint32_t index);
   Label piece_label(uint32_t first);
   void jump_to(uint32_t first);
-  // To the interpreter at a micro-operation, with all values that are needed there in the frame.
+  // Returns to the interpreter at a micro-operation, with all values that are needed there in the frame.
   void leave_at(uint32_t index);
   void count_guard(const MicroOp& op, const Execution& execution);
   void count(Value place, Value by);
   Value field(size_t offset, Type type, unsigned alignment = 8);
 
-  // --- lane_values.cpp: where values are ---
+  // --- lane_values.cpp: locations of values ---
   LaneValue read(LaneRef lanes, unsigned bits);
   LaneValue read_register(uint32_t offset, unsigned bits);
   LaneValue load_frame(uint32_t offset, unsigned bits);
@@ -86,7 +86,7 @@ private:
   void call_handler(uint32_t index, const OpUses& uses, const Execution& execution);
 
   // --- memory_accesses.cpp ---
-  // An access while it is written: ways through it that meet again in `done`.
+  // An access while it is emitted: several paths, which join again in `done`.
   struct Access {
     uint32_t index = 0;
     const MicroOp* op = nullptr;
@@ -94,12 +94,12 @@ private:
     const Execution* execution = nullptr;
     Range range;
     LaneValue address;
-    uint64_t size = 0; // bytes of a lane
+    uint64_t size = 0; // bytes per lane
     Label slow = nullptr, done = nullptr;
-    std::vector<LaneValue> old;             // of the destinations, where there is a guard
+    std::vector<LaneValue> old;             // of the destinations, if there is a guard
     std::vector<LaneValue> stored;          // values to store, NaNs canonical
-    std::vector<Label> from;                // ways to `done`
-    std::vector<std::vector<Value>> loaded; // on each of them
+    std::vector<Label> from;                // paths to `done`
+    std::vector<std::vector<Value>> loaded; // on each of these paths
     unsigned bits() const { return memory.bytes * 8; }
   };
   bool find_range(const MicroOp& op, const MemoryHandler& memory, Range& range);
@@ -115,7 +115,7 @@ private:
   void emit_slow(Access& access, const OpUses& uses, bool as_numbers);
   void emit_number_load(Access& access);
   void emit_number_store(Access& access);
-  // How the addresses of a full warp lie: at one place; `size` bytes apart; likewise for each half of the warp.
+  // Addresses of a full warp: equal; `size` bytes apart; equal or `size` bytes apart within each half of the warp.
   enum class Pattern : uint8_t { same, line, halves_same, halves_line, any };
   Pattern pattern_of(const Access& access) const;
   void emit_full_warp(Access& access, bool is_store);
@@ -131,17 +131,17 @@ private:
   FunctionCode& code_;
   bool full_;
   bool holds_ = true;
-  std::map<uint32_t, Storage> storage_; // of slots between pieces
+  std::map<uint32_t, Storage> storage_; // slots between pieces
   std::map<uint32_t, LaneValue> held_;  // in this piece
-  std::set<uint32_t> changed_;          // of those: written in it
+  std::set<uint32_t> changed_;          // those that this piece writes
   std::map<uint32_t, Label> labels_;    // of pieces
   Label entry_ = nullptr;
-  Label stack_ = nullptr; // the first block: stack slots
+  Label stack_ = nullptr; // the first block, with the stack slots
   Value context_ = nullptr, registers_ = nullptr, fuel_ = nullptr, active_ = nullptr, active_lanes_ = nullptr,
         active_count_ = nullptr, regions_ = nullptr, guards_ = nullptr;
 };
 
-// Called by generated code: the handler of one micro-operation, for the lanes of `mask`.
+// Called by generated code: executes the handler of one micro-operation for the lanes of `mask`.
 const MicroOp* call_one(Warp* warp, const MicroOp* op, uint32_t mask);
 
 } // namespace ptxrewrite::emulator::generated

@@ -1,5 +1,5 @@
-// Launches with generated code: each region entry looks for code of what begins there, and has it made when it has
-// executed enough to be worth it.
+// Launches with generated code: each region entry looks for code for its plan, and requests compilation once it has
+// executed enough instructions to make that worthwhile.
 #include "emulator/core/engine.h"
 
 #include "emulator/core/decode.h"
@@ -22,7 +22,7 @@ namespace {
 // Warp instructions that an entry interprets before a plan is made, and per micro-operation of the plan before it is
 // compiled: compiling one micro-operation takes as long as interpreting that many.
 constexpr uint64_t worth_planning = 1'000'000, worth_of_one = 200'000;
-// Less is not worth the way in and out, nor is a plan that is mostly calls.
+// Smaller plans are not worth the entry and exit, nor are plans that consist mostly of calls.
 constexpr unsigned smallest_plan = 6;
 
 class GeneratedKernel;
@@ -39,14 +39,14 @@ struct RegionEntry {
   GeneratedKernel* kernel = nullptr;
   bool is_meeting = false;
   std::atomic<uint64_t> executed{0}; // warp instructions of the region, by the interpreter
-  std::atomic<uint64_t> worth{0};    // code is made when it has executed so many; 0: not known yet
-  // By whether all lanes are active, and whether registers are taken to be uniform that were so in one warp.
+  std::atomic<uint64_t> worth{0};    // code is made after this many; 0: not known yet
+  // Indexed by: are all lanes active; are registers assumed to be uniform that were uniform in one warp.
   Version versions[2][2];
 };
 
 const MicroOp* enter(Warp& warp, const MicroOp& op);
 
-// All that there is of a kernel, from launch to launch.
+// Generated code of a kernel, kept from launch to launch.
 class GeneratedKernel {
 public:
   explicit GeneratedKernel(KernelImage& image) : entries_(image.region_count) {
@@ -64,7 +64,7 @@ public:
     }
   }
 
-  // Region entries have no use for MicroOp::immediate themselves.
+  // Region entries do not use MicroOp::immediate themselves.
   void install() {
     for (RegionEntry& entry : entries_) {
       if (!entry.op) continue;
@@ -77,15 +77,15 @@ public:
       if (entry.op) entry.op->handler = entry.original;
   }
 
-  // Of the launch: warp instructions that an entry interprets before code is made. At least once: what it leaves in the
-  // frame tells the compiler how addresses lie.
+  // For the launch: warp instructions that an entry interprets before code is made. At least one: the values that it
+  // leaves in the frame show the compiler the pattern of the addresses.
   uint64_t worth = 1;
 
-  // Null: not now.
+  // Returns nullptr if there is no code now.
   Code code_for(RegionEntry& entry, const Warp& warp, bool uniform) {
     Version& version = entry.versions[warp.active == full_mask][uniform];
     std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock) return nullptr; // another host thread makes some
+    if (!lock) return nullptr; // another host thread is compiling
     if (Code made = version.code.load()) return made;
     const uint32_t index = entry.code->index_of(entry.op);
     Plan plan(*entry.code, index, uniform ? uniform_registers(*entry.code, index, warp) : UniformAtEntry());
@@ -94,7 +94,7 @@ public:
       return nullptr;
     }
     plan.frames.push_back(warp.activation->registers);
-    for (const Warp& other : warp.block->warps) // that came here before; frames of calls are not to be found
+    for (const Warp& other : warp.block->warps) // warps that came here before; frames of calls cannot be found
       if (warp.activation == &warp.root && &other != &warp && other.root.registers)
         plan.frames.push_back(other.root.registers);
     const Code code = plan.built < std::max(smallest_plan, plan.called)
@@ -106,7 +106,7 @@ public:
   }
 
 private:
-  // Those that are needed behind the entry, and hold one number in all active lanes of this warp.
+  // Returns the registers that are live at the entry and hold one number in all active lanes of this warp.
   static UniformAtEntry uniform_registers(FunctionCode& code, uint32_t index, const Warp& warp) {
     UniformAtEntry uniform;
     const std::vector<uint32_t>& offsets = code.live_at(index);
@@ -156,20 +156,20 @@ const MicroOp* meeting_of(const Warp& warp) {
   return meeting.activation == warp.activation ? meeting.at : nullptr;
 }
 
-// Null: there is none, and the interpreter goes on.
+// Returns nullptr if there is no code, and the interpreter continues.
 Code find_code(RegionEntry& entry, const Warp& warp, bool uniform) {
   Version& version = entry.versions[warp.active == full_mask][uniform];
   if (Code code = version.code.load(std::memory_order_acquire)) [[likely]]
     return code;
   if (version.impossible.load(std::memory_order_relaxed)) return nullptr;
   const uint64_t executed = entry.executed.load(std::memory_order_relaxed);
-  // Of several host threads, who loses some does not matter.
+  // If several host threads count at the same time, some counts are lost, which does not matter.
   entry.executed.store(executed + entry.op->auxiliary, std::memory_order_relaxed);
   if (executed < entry.kernel->worth || (entry.kernel->worth > 1 && executed < entry.worth)) return nullptr;
   return entry.kernel->code_for(entry, warp, uniform);
 }
 
-// The handler of region entries while the launch lasts.
+// The handler of region entries during the launch.
 const MicroOp* enter(Warp& warp, const MicroOp& op) {
   Block& block = *warp.block;
   RegionEntry& entry = *std::bit_cast<RegionEntry*>(op.immediate);
@@ -204,7 +204,7 @@ const MicroOp* enter(Warp& warp, const MicroOp& op) {
   return entry.original(warp, op);
 }
 
-// Is the launch looked at in a way that only the interpreter serves?
+// Is the launch observed in a way that only the interpreter supports?
 bool is_watched(const KernelImage& image, const LaunchRequest& request) {
   return request.observer || request.check || request.count_memory || request.late_copies || request.cluster ||
          image.clustered;

@@ -9,7 +9,7 @@
 namespace ptxrewrite::emulator::generated {
 namespace {
 
-// Recipes of operations that OperationTable has as special ones.
+// Recipes of operations that are special ones in OperationTable.
 Recipe of_predicates(Build build, uint8_t sources) {
   return {build, 0, {sources, 1, {1, 1}, {1}}};
 }
@@ -30,12 +30,12 @@ const Recipe* predicate_recipe(ir::Opcode opcode) {
     return &differing;
   case ir::Opcode::not_:
     return &inverted;
-  default: // no logic of predicates
+  default: // not a logic operation on predicates
     return nullptr;
   }
 }
 
-// The sum of the products that the table asks for: bit 4a + 2b + c of it.
+// The disjunction of the minterms in the table: bit 4a + 2b + c of it.
 Results lop3(Ir& ir, const Operands& x) {
   Value result = ir.constant(32, 0);
   for (unsigned entry = 0; entry < 8; ++entry) {
@@ -51,7 +51,7 @@ const Recipe lop3_recipe = {&lop3, takes_extra, {3, 1, {32, 32, 32}, {32}}};
 
 enum class CallKind : uint8_t { none, lanes, collective };
 
-// Instructions whose handlers end where they began: no lane parts, waits or ends in them.
+// Instructions whose handlers do not change control flow: no lane diverges, waits or exits in them.
 CallKind call_kind(ir::Opcode opcode) {
   switch (opcode) {
   case ir::Opcode::atom:
@@ -73,7 +73,7 @@ CallKind call_kind(ir::Opcode opcode) {
   case ir::Opcode::mma:
   case ir::Opcode::ldmatrix:
     return CallKind::collective;
-  default: // everything else is left to the interpreter
+  default: // all other instructions are left to the interpreter
     return CallKind::none;
   }
 }
@@ -211,7 +211,7 @@ OpUses FunctionCode::uses(uint32_t index, const OpInfo& info) const {
 }
 
 const std::vector<uint32_t>& FunctionCode::live_at(uint32_t index) {
-  // A region entry at the start of a block belongs to no instruction if the block has none.
+  // A region entry at the start of a block without instructions belongs to no instruction.
   if (is_region(index))
     for (ir::BlockId block : function.source->layout)
       if (function.block_starts[block.index()] == index) {

@@ -1,4 +1,4 @@
-// The micro-operations of a function as the generator sees them: what each does, and which registers are needed behind
+// The generator's view of a function's micro-operations: the operation of each, and the registers that are live after
 // it.
 #pragma once
 
@@ -20,14 +20,14 @@ enum class OpKind : uint8_t {
   lane_sum,   // source[0] + source[1] + immediate
   shift,      // source[0] + immediate
   insertion,  // of a part into a register
-  extraction, // of a part of one
+  extraction, // of a part of a register
   load,
   store,
   fixed_load,
-  call,       // the handler is called; it does what its lanes_of says and no more
+  call,       // the handler is called; the only registers that it accesses are its OpUses
   collective, // likewise, if all live lanes of the warp are here
   branch,
-  stop, // the interpreter goes on
+  stop, // continues in the interpreter
 };
 
 struct OpInfo {
@@ -55,7 +55,7 @@ public:
 
   const MicroOp& op(uint32_t index) const { return function.code[index]; }
   uint32_t index_of(const MicroOp* op) const { return static_cast<uint32_t>(op - function.code.data()); }
-  // Does a counting region begin there, whether code is looked for at it or not?
+  // Does a counting region begin there, whether or not its entry looks for code?
   bool is_region(uint32_t index) const { return op(index).handler == hook_ || is_region_entry_[index]; }
   bool is_meeting(uint32_t index) const { return is_meeting_[index]; }
   OpInfo info(uint32_t index) const;
@@ -64,7 +64,7 @@ public:
   LaneRef element(const MicroOp& op, unsigned i, LaneRef single) const {
     return op.count == 1 ? single : function.lists[op.extra + i];
   }
-  // Offsets of the registers that are read before they are written from the instruction of this micro-operation on.
+  // Offsets of the registers that are live before the instruction of this micro-operation.
   const std::vector<uint32_t>& live_at(uint32_t index);
   bool is_register(uint32_t offset) const { return register_offsets_.contains(offset); }
   std::string_view instruction_text(uint32_t index) const;

@@ -1,5 +1,5 @@
 // LLVM IR of lane values. A value has one of two shapes: one number for all lanes, or a vector of 32. The same calls
-// build both, so that a row of the generator (rows.h) is written once.
+// build both, so that a row of the generator (rows.h) is written only once.
 #pragma once
 
 #include "emulator/core/micro_op.h"
@@ -74,7 +74,7 @@ public:
     return llvm.BuildExtractElement(builder, vector, scalar_constant(32, lane), "");
   }
   Value shuffle(Value a, Value b, const std::vector<unsigned>& lanes);
-  // 32 bits, one for each lane, of a vector of conditions, and back.
+  // Converts a vector of conditions to 32 bits, one per lane, and the reverse.
   Value mask_of(Value conditions) { return bitcast(conditions, scalar(32)); }
   Value conditions_of(Value mask) { return bitcast(mask, vector(1)); }
   Value holds_for_all(Value conditions) { return icmp(LLVMIntEQ, mask_of(conditions), scalar_constant(32, full_mask)); }
@@ -82,7 +82,7 @@ public:
   // --- memory and control ---
   Value load(Type type, Value place, unsigned alignment);
   void store(Value value, Value place, unsigned alignment);
-  // `bytes` behind a pointer; an address that is a number becomes a pointer.
+  // `bytes` after a pointer; an address that is a number becomes a pointer.
   Value offset(Value place, Value bytes);
   Value offset(Value place, uint64_t bytes) { return offset(place, scalar_constant(64, bytes)); }
   Value pointer_at(Value number) { return llvm.BuildIntToPtr(builder, number, pointer_, ""); }
@@ -92,7 +92,7 @@ public:
   void jump(Label target) { llvm.BuildBr(builder, target); }
   // `likely`: false means that the branch to `if_false` is the usual one.
   void branch(Value condition, Label if_true, Label if_false);
-  // To `expected`, hardly ever to `other`.
+  // Branches to `expected`, hardly ever to `other`.
   void branch_expected(Value condition, Label expected, Label other);
 
   LLVMBuilderRef builder = nullptr;

@@ -1,4 +1,4 @@
-// Operations of lanes: by the row of their handler, or by a call of the handler itself.
+// Operations on lanes: by the row of their handler, or by a call of the handler itself.
 #include "emulator/generated/emitter.h"
 
 namespace ptxrewrite::emulator::generated {
@@ -40,8 +40,8 @@ void Emitter::emit_row(uint32_t index, const OpInfo& info, const Execution& exec
   }
 }
 
-// The number that all lanes have in common and the vector are computed apart: addresses that move on by the same
-// distance keep their vector.
+// The number common to all lanes and the vector are computed separately: addresses that advance by the same distance
+// keep their vector.
 LaneValue Emitter::linear(const Recipe& recipe, const LaneValue& a, const LaneValue& b) {
   LaneValue result;
   result.bits = recipe.widths.destination_bits[0];
@@ -94,7 +94,7 @@ void Emitter::emit_part(const MicroOp& op, const OpInfo& info, const Execution& 
   write(op.destination[0], result, execution);
 }
 
-// The handler reads and writes the frame. Behind it the registers that it writes are held as vectors.
+// The handler reads and writes the frame. After the call, registers that it writes are held as vectors.
 void Emitter::call_handler(uint32_t index, const OpUses& uses, const Execution& execution) {
   const auto to_frame = [&](uint32_t offset) {
     const Slot& slot = plan_.slots.at(offset);
@@ -103,7 +103,7 @@ void Emitter::call_handler(uint32_t index, const OpUses& uses, const Execution& 
   std::set<uint32_t> needed;
   for (const LaneUse& source : uses.sources)
     if (source.lanes && source.lanes.base() == LaneBase::registers) needed.insert(source.lanes.offset());
-  // Addresses that earlier micro-operations of the instruction have left.
+  // Addresses computed by earlier micro-operations of the instruction.
   for (uint32_t offset : changed_)
     if (!code_.is_register(offset)) needed.insert(offset);
   if (execution.guarded)
@@ -134,7 +134,7 @@ void Emitter::emit_call(uint32_t index, const OpInfo& info, const Execution& exe
       results.emplace_back(destination.lanes.offset(), destination.bits);
   for (const LaneUse& source : uses.sources)
     if (source.lanes && source.lanes.base() == LaneBase::registers)
-      (void)read_register(source.lanes.offset(), source.bits); // on all ways from here
+      (void)read_register(source.lanes.offset(), source.bits); // so that they are known on all paths from here
   std::vector<Value> old;
   const Label before_call = ir_.label("execute"), behind = ir_.label("executed");
   Label before = nullptr;

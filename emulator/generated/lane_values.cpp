@@ -1,4 +1,4 @@
-// Where lane values are while a piece of code is written: held, in stack slots between pieces, in the frame.
+// Locations of lane values while a piece of code is emitted: held, in stack slots between pieces, in the frame.
 #include "emulator/generated/emitter.h"
 
 #include <cstring>
@@ -19,7 +19,7 @@ LaneValue Emitter::load_frame(uint32_t offset, unsigned bits) {
   return value;
 }
 
-// `lanes`: null: all.
+// `lanes`: nullptr: all.
 void Emitter::store_frame(uint32_t offset, const LaneValue& value, Value lanes) {
   Value vector = canonical_vector_of(value);
   if (value.bits == 1) {
@@ -76,7 +76,7 @@ LaneValue Emitter::read_register(uint32_t offset, unsigned bits) {
     if (storage->second.vector) value.vector = ir_.load(ir_.vector(bits), storage->second.vector, 64);
     value.open_nan = slot.open_nan;
   } else {
-    value.number = ir_.scalar_constant(bits, 0); // nobody has written it
+    value.number = ir_.scalar_constant(bits, 0); // it has never been written
   }
   return held_[offset] = value;
 }
@@ -125,7 +125,7 @@ LaneValue Emitter::selected(const LaneValue& guard, LaneValue value, LaneValue o
   return value;
 }
 
-// At the end of a piece: what is read in others goes to its stack slots.
+// At the end of a piece: stores values that other pieces read to their stack slots.
 void Emitter::keep_between() {
   for (uint32_t offset : changed_) {
     const auto storage = storage_.find(offset);
@@ -135,7 +135,7 @@ void Emitter::keep_between() {
     switch (slot.shape) {
     case Shape::uniform:
       if (!value.is_uniform()) {
-        holds_ = false; // the plan takes less to be known than there is
+        holds_ = false; // the plan's assumption is too strong
         return;
       }
       ir_.store(value.number, storage->second.number, 8);
@@ -171,7 +171,7 @@ Execution Emitter::execution_of(const MicroOp& op) {
   return execution;
 }
 
-// Of at least one lane.
+// The lowest executing lane; at least one lane must execute.
 Value Emitter::first_lane(const Execution& execution) {
   return ir_.intrinsic("llvm.cttz", {ir_.scalar(32)}, {execution.mask, ir_.scalar_constant(1, 1)});
 }

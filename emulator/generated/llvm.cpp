@@ -7,7 +7,7 @@
 namespace ptxrewrite::emulator::generated {
 namespace {
 
-// Functions of the native target have no declarations without LLVM's build settings.
+// LLVM's build settings would declare the functions of the native target; they are not available here.
 #if defined(__x86_64__)
 #define PTXREWRITE_LLVM_TARGET "X86"
 #elif defined(__aarch64__)
@@ -18,13 +18,13 @@ namespace {
 
 struct Loaded {
   Llvm functions;
-  std::string reason; // empty: all there
+  std::string reason; // empty: all functions were found
 };
 
 Loaded load() {
   Loaded loaded;
   void* library = nullptr;
-  // Local: programs under `exec` may have an LLVM of their own.
+  // RTLD_LOCAL because programs under `exec` may have their own LLVM.
   for (const char* name : {"libLLVM.so.19.1", "libLLVM-19.so.1", "libLLVM-19.so"})
     if (!library) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (!library) {

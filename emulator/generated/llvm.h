@@ -1,7 +1,7 @@
 // The functions of LLVM that the generator calls, by their names without the prefix: llvm->BuildAdd is LLVMBuildAdd.
 //
-// The library is loaded when the first kernel is compiled: linking it would cost every start of every command some 25
-// milliseconds, and the program runs without it.
+// The library is loaded when the first kernel is compiled: linking it would add some 25 milliseconds to the start of
+// every command, and the program also runs without it.
 #pragma once
 
 #include <llvm-c/Analysis.h>
@@ -141,7 +141,7 @@ struct Llvm {
 #undef FUNCTION
 };
 
-// Null: it is not installed, or is another version; `reason` says so.
+// Returns nullptr if LLVM is not installed, or is another version; `reason` has the details.
 const Llvm* load_llvm(std::string& reason);
 
 } // namespace ptxrewrite::emulator::generated

@@ -1,6 +1,6 @@
-// Loads and stores. Code is made for one way in which the lanes' addresses may lie: that of the addresses which the
-// interpreter has left in the frame. Whether they lie so is asked when the code runs. If not, outside of the range that
-// the interpreter found for this micro-operation last, or misaligned, the handler does the access, and finds the fault.
+// Loads and stores. Code is made for one pattern of the lanes' addresses: that of the addresses that the
+// interpreter has left in the frame. The code checks the pattern when it runs. If it does not match, or the access is
+// misaligned or outside the range that the interpreter last found for it, the handler does it and reports any fault.
 #include "emulator/generated/emitter.h"
 
 #include "emulator/core/address.h"
@@ -108,7 +108,7 @@ void Emitter::arrive(Access& access, std::vector<Value> loaded) {
   ir_.jump(access.done);
 }
 
-// Of a guarded access: without any lane nothing happens.
+// Skips a guarded access if no lane executes it.
 void Emitter::skip_without_lanes(Access& access) {
   std::vector<Value> old;
   for (const LaneValue& value : access.old)
@@ -121,7 +121,7 @@ void Emitter::skip_without_lanes(Access& access) {
   ir_.place_at(executes);
 }
 
-// `as_numbers`: all lanes loaded from one address.
+// `as_numbers`: all lanes have loaded from one address.
 void Emitter::emit_slow(Access& access, const OpUses& uses, bool as_numbers) {
   ir_.place_at(access.slow);
   call_handler(access.index, uses, *access.execution);
@@ -158,7 +158,7 @@ void Emitter::emit_number_load(Access& access) {
   arrive(access, loaded);
 }
 
-// The last lane's value stays.
+// The last lane's value wins.
 void Emitter::emit_number_store(Access& access) {
   ir_.use_scalars();
   const bool all = full_ && !access.execution->guarded;
@@ -185,7 +185,7 @@ Emitter::Pattern Emitter::pattern_of(const Access& access) const {
   const unsigned bytes = access.address.bits / 8;
   const std::byte* lanes = nullptr;
   for (const std::byte* frame : plan_.frames) {
-    // A frame that nobody has written holds zeros.
+    // A frame that has not been written contains zeros.
     static constexpr std::byte zeros[warp_size * 8] = {};
     if (base.base() != LaneBase::registers || lanes) break;
     if (std::memcmp(frame + base.offset(), zeros, warp_size * bytes) != 0) lanes = frame + base.offset();
@@ -209,8 +209,8 @@ Emitter::Pattern Emitter::pattern_of(const Access& access) const {
   return Pattern::any;
 }
 
-// Whether the vector of the addresses lies as expected does not change in a loop that moves the number on: LLVM moves
-// the question out of it.
+// Whether the vector part of the addresses matches the pattern is invariant in a loop that only advances the number:
+// LLVM hoists the check.
 void Emitter::emit_full_warp(Access& access, bool is_store) {
   const Pattern pattern = pattern_of(access);
   if (pattern == Pattern::any) return emit_chosen_lanes(access, is_store);
@@ -255,7 +255,7 @@ void Emitter::load_lines(Access& access, const std::vector<Value>& hosts) {
 
 void Emitter::store_lines(Access& access, const std::vector<Value>& hosts) {
   const unsigned count = access.op->count, each = warp_size / static_cast<unsigned>(hosts.size());
-  // All elements behind one another, then those of a lane together.
+  // Concatenates the elements, then interleaves them so that those of a lane are adjacent.
   std::vector<Value> parts;
   for (const LaneValue& value : access.stored)
     parts.push_back(vector_of(value));
@@ -291,7 +291,7 @@ void Emitter::load_places(Access& access, const std::vector<Value>& hosts) {
   arrive(access, loaded);
 }
 
-// The last lane's value stays.
+// The last lane's value wins.
 void Emitter::store_places(Access& access, const std::vector<Value>& hosts) {
   const unsigned each = warp_size / static_cast<unsigned>(hosts.size());
   for (unsigned i = 0; i < access.op->count; ++i) {
@@ -303,7 +303,7 @@ void Emitter::store_places(Access& access, const std::vector<Value>& hosts) {
   arrive(access, {});
 }
 
-// Some lanes of a warp whose addresses, those of the other lanes too, are `size` bytes apart.
+// Some lanes of a warp whose addresses (in all lanes) are `size` bytes apart.
 void Emitter::emit_masked_line(Access& access, bool is_store) {
   const unsigned bits = access.address.bits;
   const Value vector = access.address.vector, mask = access.execution->mask, lanes = access.execution->lanes;
@@ -332,7 +332,7 @@ void Emitter::emit_masked_line(Access& access, bool is_store) {
   arrive(access, {ir_.intrinsic("llvm.masked.load", {type, ir_.pointer()}, {host, alignment, lanes, old})});
 }
 
-// Any lanes at any addresses, by gather and scatter.
+// Any lanes with any addresses, by gather and scatter.
 void Emitter::emit_chosen_lanes(Access& access, bool is_store) {
   if (access.op->count > 1 || access.memory.bytes < 4) return ir_.jump(access.slow);
   if (access.execution->lanes && pattern_of(access) == Pattern::line) return emit_masked_line(access, is_store);
@@ -340,7 +340,7 @@ void Emitter::emit_chosen_lanes(Access& access, bool is_store) {
   const Value lanes = access.execution->lanes;
   Value addresses = wide(access, vector_of(access.address));
   if (lanes) {
-    // Lanes that do not execute get the address of one that does.
+    // Lanes that do not execute get the address of an executing lane.
     const Value least = ir_.intrinsic("llvm.vector.reduce.umin", {ir_.vector(64)},
                                       {ir_.select(lanes, addresses, ir_.constant(64, ~uint64_t(0)))});
     addresses = ir_.select(lanes, addresses, ir_.splat(least));

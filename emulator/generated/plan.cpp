@@ -9,14 +9,14 @@
 namespace ptxrewrite::emulator::generated {
 namespace {
 
-// Larger kernels are compiled in several functions.
+// Larger kernels are compiled as several functions.
 constexpr unsigned largest_plan = 1200;
 
 bool is_uniform_special(LaneRef lanes) {
   return lanes == thread_special(ThreadSpecial::warpid) || lanes == thread_special(ThreadSpecial::zero);
 }
 
-// Of a + b, and of a scaled by a number that all lanes have in common.
+// Shape of a + b, and of a scaled by a number that is the same in all lanes.
 Shape shape_of_sum(Shape a, Shape b) {
   if (a == Shape::uniform && b == Shape::uniform) return Shape::uniform;
   if (a == Shape::vector && b == Shape::vector) return Shape::vector;
@@ -77,7 +77,7 @@ void Plan::use(const LaneUse& use, bool writes) {
   if (!use.lanes || use.lanes.base() != LaneBase::registers) return;
   Slot& slot = slots[use.lanes.offset()];
   if (slot.bits == 0) slot.bits = use.bits;
-  // Of two widths, wider than a register of the host, or not of one instruction alone.
+  // Two widths, or wider than a register of the host.
   if (slot.bits != use.bits || use.bits > 64) slot.in_frame = true;
   slot.written |= writes;
 }
@@ -91,7 +91,7 @@ void Plan::find_slots() {
       for (const LaneUse& destination : uses.destinations)
         use(destination, true);
       if (code.op(at).guard) use({code.op(at).guard, 1}, false);
-      // The carry flag lives as long as the function, and is no register.
+      // The carry flag lives as long as the function, but is not a register.
       const ir::Form& form =
           code.function.source->form_of(ir::InstructionId(code.op(at).instruction - code.function.first_instruction));
       if (form.effects.reads_carry || form.effects.writes_carry)
@@ -140,7 +140,7 @@ Held Plan::read(const std::map<uint32_t, Held>& held, const LaneUse& use) {
   return {slot.shape, slot.open_nan};
 }
 
-// Those that are not held here come from the pieces before.
+// Marks live values that this piece does not hold as coming from other pieces.
 void Plan::need(const std::map<uint32_t, Held>& held, const std::vector<uint32_t>& offsets) {
   for (uint32_t offset : offsets)
     if (const auto slot = slots.find(offset); slot != slots.end() && slot->second.written && !held.contains(offset))

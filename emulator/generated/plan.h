@@ -1,5 +1,5 @@
-// What is compiled together: the straight pieces of code that a warp can come to from one region entry without parting
-// its lanes, and how the values between them are held.
+// The unit of compilation: the straight pieces of code that a warp can reach from one region entry without diverging,
+// and how the values between the pieces are held.
 #pragma once
 
 #include "emulator/generated/function_code.h"
@@ -8,37 +8,37 @@
 
 namespace ptxrewrite::emulator::generated {
 
-// How a value is held: one number for all active lanes; a number and a vector whose sum it is; a vector.
+// How a value is held: one number for all active lanes; the sum of a number and a vector; a vector.
 enum class Shape : uint8_t { uniform, sum, vector };
 
 // A lane array of the activation.
 struct Slot {
   unsigned bits = 0;
-  bool in_frame = false; // stays in the frame: read and written there each time
-  bool between = false;  // read in another piece than it was written in
+  bool in_frame = false; // stays in the frame: loaded and stored there each time
+  bool between = false;  // read in another piece than the one that wrote it
   bool written = false;
   Shape shape = Shape::uniform; // between pieces
-  bool open_nan = false;        // likewise: a NaN may not be the canonical one
+  bool open_nan = false;        // between pieces: a NaN may not be the canonical one
 };
 
 struct Piece {
-  uint32_t first = 0, past = 0; // micro-operations; `past`: that of `end`, or where the next piece begins
+  uint32_t first = 0, past = 0; // micro-operations; `past`: the one of `end`, or the start of the next piece
   enum End : uint8_t { falls, branches, stops } end = stops;
-  std::vector<uint32_t> followers; // first micro-operations of pieces that may follow, planned or not
+  std::vector<uint32_t> followers; // first micro-operations of the pieces that may follow, planned or not
 };
 
-// What is known of a value while a piece is walked through.
+// Knowledge about a value at a point of a piece.
 struct Held {
   Shape shape = Shape::uniform;
   bool open_nan = false;
 };
 
-// Which registers hold one number in all active lanes at the entry.
+// The registers that hold one number in all active lanes at the entry.
 using UniformAtEntry = std::set<uint32_t>;
 
 class Plan {
 public:
-  // From the region entry at micro-operation `entry`.
+  // Plans from the region entry at micro-operation `entry`.
   Plan(FunctionCode& code, uint32_t entry, const UniformAtEntry& uniform);
 
   FunctionCode& code;
@@ -47,7 +47,7 @@ public:
   std::map<uint32_t, Slot> slots;   // by offset
   unsigned built = 0;               // micro-operations that need no call
   unsigned called = 0;
-  std::vector<const std::byte*> frames; // of warps that came to the entry, as their instructions have left them
+  std::vector<const std::byte*> frames; // of warps at the entry, for the contents of their registers
   size_t size() const { return built + called; }
 
   Shape shape_of_base(LaneRef lanes) const;

@@ -37,7 +37,7 @@ RowTable::RowTable() {
   add_copies(*this);
 }
 
-// Two rows may have one pattern, and differ in the number of results: the build function says how many it gives.
+// Two rows may have the same pattern but different numbers of results: the build function determines the number.
 void RowTable::add(std::string_view pattern, Build build, unsigned traits) {
   const auto found = by_pattern_.find(pattern);
   if (found == by_pattern_.end()) {

@@ -1,13 +1,13 @@
-// The table of what the generator can build: one row for an operation, named by the pattern of its row in
+// The table of operations that the generator can build: one row per operation, named by the pattern of its row in
 // emulator/operations. Operations without a row are called.
 //
 //   table.row("add.{u32|s32}", [](Ir& ir, const Operands& x) { return ir.add(x.a, x.b); });
 //
-// A row builds scalars and vectors alike. Operands arrive as integers of the lane type's width (predicates: one bit),
-// results are the same. Lanes that do not execute may hold anything: no operation may trap.
+// A row builds scalars and vectors alike. Operands have the lane type's width as integers (predicates: one bit), and so
+// have results. Lanes that do not execute may hold anything: no operation may trap.
 //
-// f32 results are canonical where somebody can see their bits. A row that only looks at numbers takes `open` NaNs, of
-// any payload, and a row that says so leaves them: a chain of fma makes its NaN canonical once.
+// f32 results are canonical where their bits are visible. A row that only uses numbers accepts `open` NaNs, with
+// any payload, and a row with leaves_open_nans returns them: a chain of fma makes its NaN canonical once.
 #pragma once
 
 #include "emulator/core/operation.h"
@@ -19,7 +19,7 @@ namespace ptxrewrite::emulator::generated {
 
 struct Operands {
   Value a = nullptr, b = nullptr, c = nullptr, d = nullptr;
-  uint32_t flags = 0; // ModifierFlag, or what the row takes in its place
+  uint32_t flags = 0; // ModifierFlag, or the row's own flags instead
 };
 struct Results {
   Value first = nullptr, second = nullptr;
@@ -31,9 +31,9 @@ using Build = Results (*)(Ir& ir, const Operands& operands);
 enum RowTrait : uint8_t {
   takes_open_nans = 1,
   leaves_open_nans = 2,
-  is_sum = 4, // a + b, a - b: the parts that all lanes have in common stay apart
+  is_sum = 4, // a + b, a - b: the parts common to all lanes stay separate
   is_difference = 8,
-  is_scaling = 16, // a << b, a * b: likewise, by a number that all lanes have in common
+  is_scaling = 16, // a << b, a * b: likewise, by a number common to all lanes
   is_copy = 32,
   takes_extra = 64, // Operands::flags is MicroOp::extra
 };
@@ -43,9 +43,9 @@ struct LaneWidths {
   uint8_t source_bits[4] = {}, destination_bits[2] = {};
 };
 
-// What is known of a handler.
+// The generator's knowledge about a handler.
 struct Recipe {
-  Build build = nullptr; // null: the handler is called
+  Build build = nullptr; // nullptr: the handler is called
   uint8_t traits = 0;
   LaneWidths widths;
 };
@@ -57,12 +57,12 @@ public:
     add(
         pattern, [](Ir& ir, const Operands& x) -> Results { return Function{}(ir, x); }, traits);
   }
-  // Of a handler that has no row in OperationTable.
+  // Adds a handler that has no row in OperationTable.
   void handler(Handler handler, LaneWidths widths, Build build, unsigned traits = 0);
 
-  // Null: nothing is known of the handler.
+  // Returns nullptr if the handler is unknown.
   const Recipe* find(Handler handler) const;
-  // Patterns that no row of OperationTable has; a test wants none.
+  // Patterns that no row of OperationTable has; a test requires that there are none.
   const std::vector<std::string_view>& unknown_patterns() const { return unknown_; }
   size_t built() const { return built_; }
 
@@ -85,7 +85,7 @@ void add_float_rows(RowTable& table);
 void add_conversion_rows(RowTable& table);
 void add_copies(RowTable& table);
 
-// f32 with any NaN as the canonical one.
+// Replaces any NaN of an f32 by the canonical one.
 Value canonical_f32(Ir& ir, Value bits);
 
 } // namespace ptxrewrite::emulator::generated

@@ -33,7 +33,7 @@ template <bool wraps> Value funnel_right(Ir& ir, const Operands& x) {
   return ir.trunc(ir.lshr(joined(ir, x.a, x.b), ir.zext(funnel_amount<wraps>(ir, x.c), 64)), 32);
 }
 
-// `length` bits of a from `position` on: semantics::bfe for 32 bits.
+// `length` bits of a, starting at `position`: semantics::bfe for 32 bits.
 template <bool is_signed> Value field(Ir& ir, const Operands& x) {
   const auto number = [&](uint64_t value) { return ir.constant(32, value); };
   const Value position = ir.bit_and(x.b, number(0xff)), length = ir.bit_and(x.c, number(0xff));
@@ -59,7 +59,7 @@ Value inserted_field(Ir& ir, const Operands& x) {
   return ir.bit_or(ir.bit_and(x.b, ir.bit_not(mask)), ir.bit_and(ir.shl(x.a, shift), mask));
 }
 
-// Bytes of b:a by the nibbles of the selector: semantics::prmt.
+// Bytes of b:a selected by the nibbles of the selector: semantics::prmt.
 Value permuted(Ir& ir, const Operands& x) {
   const Value bytes = joined(ir, x.a, x.b);
   Value result = ir.constant(32, 0);

@@ -8,7 +8,7 @@ Value always(Ir& ir, bool value) {
   return ir.constant(1, value);
 }
 
-// Of the flags that say for which outcomes a comparison holds.
+// Comparison by the flags of the outcomes for which it is true.
 template <bool is_signed> Value holds(Ir& ir, const Operands& x) {
   switch (x.flags & (flag_less | flag_equal | flag_greater)) {
   case 0:
@@ -49,7 +49,7 @@ template <bool is_signed, uint32_t true_value> Value set(Ir& ir, const Operands&
   return ir.select(holds<is_signed>(ir, x), ir.constant(32, true_value), ir.constant(32, 0));
 }
 
-// An ordered float comparison is false where a number is missing; LLVM's predicates are the same set of outcomes.
+// An ordered float comparison is false if an operand is NaN; LLVM's predicates are the same set of outcomes.
 template <LLVMRealPredicate predicate, unsigned bits> Value float_comparison(Ir& ir, const Operands& x) {
   return ir.fcmp(predicate, ir.to_float(x.a, bits), ir.to_float(x.b, bits));
 }

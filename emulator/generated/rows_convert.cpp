@@ -17,7 +17,7 @@ template <unsigned from, bool is_signed, unsigned to> Value number_of(Ir& ir, co
                               : ir.llvm.BuildUIToFP(ir.builder, x.a, ir.floats(to), ""),
                     to);
 }
-// Clamped; NaN gives zero.
+// Clamps; NaN gives zero.
 template <bool is_signed, bool to_nearest> Value integer_of_f32(Ir& ir, const Operands& x) {
   Value number = ir.to_float(x.a, 32);
   if (to_nearest) number = ir.intrinsic("llvm.rint", {ir.floats(32)}, {number});

@@ -1,5 +1,5 @@
-// Rows of f32 and f64 arithmetic, rounded to nearest even. Each is the formula of emulator/semantics/float.h; other
-// roundings are called.
+// Rows of f32 and f64 arithmetic, rounded to nearest even. Each is the formula of emulator/semantics/float.h;
+// operations with other roundings are called.
 #include "emulator/generated/rows.h"
 
 namespace ptxrewrite::emulator::generated {
@@ -19,7 +19,7 @@ Value f32(Ir& ir, Value bits) {
 Value f32_constant(Ir& ir, uint32_t bits) {
   return f32(ir, ir.constant(32, bits));
 }
-// Subnormal numbers become zeros of their sign.
+// Subnormal numbers become zeros with their sign.
 Value flushed(Ir& ir, Value bits) {
   const Value magnitude = ir.bit_and(bits, ir.constant(32, sign_bit - 1));
   return ir.select(ir.icmp(LLVMIntULT, magnitude, ir.constant(32, least_normal)),
@@ -28,7 +28,7 @@ Value flushed(Ir& ir, Value bits) {
 template <bool flush> Value operand(Ir& ir, Value bits) {
   return f32(ir, flush ? flushed(ir, bits) : bits);
 }
-// [+0, 1]; NaN and -0 become +0.
+// Clamps to [+0, 1]; NaN and -0 become +0.
 Value saturated(Ir& ir, Value bits) {
   const Value number = f32(ir, bits), zero = f32_constant(ir, 0), one = f32_constant(ir, 0x3f800000);
   const Value positive = ir.select(ir.fcmp(LLVMRealOGT, number, zero), number, zero);
@@ -38,7 +38,7 @@ template <bool saturate> Value finished(Ir& ir, Value number) {
   const Value bits = ir.to_bits(number, 32);
   return saturate ? saturated(ir, bits) : bits;
 }
-// `number` as a zero of its sign if it is tiny, which the same result shows of operands that are 2^64 times as large.
+// Flushes `number` to a zero of its sign if it is tiny, which is tested on `scaled`, 2^64 times as large.
 Value flushed_if_tiny(Ir& ir, Value number, Value scaled) {
   const Value limit = f32_constant(ir, 0x20800000), minus_limit = f32_constant(ir, 0xa0800000); // 2^-62
   const Value tiny = ir.bit_and(ir.fcmp(LLVMRealOLT, scaled, limit), ir.fcmp(LLVMRealOGT, scaled, minus_limit));
@@ -92,7 +92,7 @@ Value is_nan_f64(Ir& ir, Value bits) {
   const Value number = ir.to_float(bits, 64);
   return ir.fcmp(LLVMRealUNO, number, number);
 }
-// Of an invalid operation on numbers the default NaN, whatever the host gives.
+// For an invalid operation on numbers, the default NaN, whatever the host's result.
 Value with_nan_of(Ir& ir, Value number, std::initializer_list<Value> operands) {
   Value result = ir.to_bits(number, 64);
   result = ir.select(ir.fcmp(LLVMRealUNO, number, number), ir.constant(64, default_nan), result);
@@ -140,7 +140,7 @@ template <bool is_maximum, bool flush> Value extreme_f32(Ir& ir, const Operands&
   const Value a = flush ? flushed(ir, x.a) : x.a, b = flush ? flushed(ir, x.b) : x.b;
   const Value first = f32(ir, a), second = f32(ir, b);
   const Value is_first = ir.fcmp(is_maximum ? LLVMRealOGT : LLVMRealOLT, first, second);
-  const Value equal = is_maximum ? ir.bit_and(a, b) : ir.bit_or(a, b); // of equal ones, zeros too
+  const Value equal = is_maximum ? ir.bit_and(a, b) : ir.bit_or(a, b); // equal numbers, including zeros
   Value chosen = ir.select(is_first, a, b);
   chosen = ir.select(ir.fcmp(LLVMRealOEQ, first, second), equal, chosen);
   return ir.select(ir.fcmp(LLVMRealUNO, second, second), a, chosen);

@@ -44,14 +44,14 @@ template <LLVMIntPredicate less> Value distance_and_sum(Ir& ir, const Operands& 
   return ir.add(x.c, ir.select(ir.icmp(less, x.a, x.b), ir.sub(x.b, x.a), ir.sub(x.a, x.b)));
 }
 
-// a / b toward zero by f64, as semantics::quotient; every 32-bit number is one of f64.
+// a / b toward zero by f64, as semantics::quotient; f64 represents every 32-bit number exactly.
 template <bool is_signed> Value quotient(Ir& ir, Value a, Value b) {
   const auto to_double = [&](Value x) {
     return is_signed ? ir.llvm.BuildSIToFP(ir.builder, x, ir.floats(64), "")
                      : ir.llvm.BuildUIToFP(ir.builder, x, ir.floats(64), "");
   };
   const Value exact = ir.fdiv(to_double(a), to_double(b));
-  // Both fit into 64-bit integers, of which the low half wraps.
+  // Both fit into 64-bit integers, whose low halves wrap.
   return ir.trunc(ir.llvm.BuildFPToSI(ir.builder, exact, ir.integers(64), ""), 32);
 }
 template <bool is_signed, bool remainder> Value divided(Ir& ir, const Operands& x) {
