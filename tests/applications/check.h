@@ -1,4 +1,4 @@
-// What all programs here share: a CUDA call that must succeed, and a condition that must hold.
+// Shared by all programs here: a CUDA call that must succeed, and a condition that must be true.
 #pragma once
 
 #include <cstdio>

@@ -1,6 +1,6 @@
 // The interposed driver (`exec --device cuda`): a module whose kernel is rewritten for some launches and not for
-// others, loaded and launched in every way that the driver API has. What kernels leave is compared with the host's own
-// sums.
+// others, loaded and launched in every way that the driver API offers. The kernels' results are compared with sums
+// computed on the host.
 #include "tests/applications/check.h"
 
 #include <cstdlib>
@@ -18,8 +18,8 @@
     }                                                                                                                  \
   } while (false)
 
-// The sum of every stride-th byte from a thread's own on, and how often it ran. A stride of 2^31 wraps, which rewritten
-// addresses do not: that launch keeps the original.
+// Sums every stride-th byte from the thread's own byte on, and counts the launches. A stride of 2^31 wraps, which
+// rewritten addresses do not: that launch keeps the original.
 static const char* const text = R"(.version 7.0
 .target sm_70
 .address_size 64
@@ -97,7 +97,7 @@ static unsigned launches_of(CUdeviceptr counter) {
   return launches;
 }
 
-// Launches that fit and one that does not; both codes share the module's variable.
+// Launches for which the variant is valid, and one for which it is not; both codes share the module's variable.
 static CUfunction launch_of_module(CUdeviceptr& counter) {
   CUmodule module;
   CUfunction function;
@@ -136,7 +136,7 @@ static void launch_in_other_ways(CUfunction function, CUdeviceptr counter) {
 }
 
 static void launch_in_graph(CUfunction function, CUdeviceptr counter) {
-  // What goes into a graph is the original: arguments of its nodes may change.
+  // The original goes into a graph: arguments of its nodes may change.
   DRIVER(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
   launch(function, stream, 4, 8);
   CUgraph graph;
@@ -149,7 +149,7 @@ static void launch_in_graph(CUfunction function, CUdeviceptr counter) {
   EXPECT(launches_of(counter) == 6);
 }
 
-// A library's kernel, launched as it is and by its function; entry points by name, as the runtime finds them.
+// A library's kernel, launched directly and by its function; entry points by name, as the runtime finds them.
 static void launch_of_library(int repeats) {
   CUlibrary library;
   DRIVER(cuLibraryLoadData(&library, text, nullptr, nullptr, 0, nullptr, nullptr, 0));
@@ -195,7 +195,7 @@ int main(int count, char** words) {
   launch_in_graph(function, counter);
   launch_of_library(repeats);
 
-  // What is wrong stays wrong, and what is gone is gone.
+  // Invalid modules and handles are still rejected.
   CUmodule module;
   EXPECT(cuModuleLoadData(&module, ".version 7.0\n.target sm_70\nnonsense") == CUDA_ERROR_INVALID_PTX);
   EXPECT(cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr) == CUDA_ERROR_INVALID_HANDLE);

@@ -1,5 +1,5 @@
-// A program of CUDA 11, 12 or 13 without its headers: the library of its version fills its structures to their last
-// byte and no further. Sizes and offsets are those of the headers of CUDA 11.8, 12.9 and 13.0.
+// A program of CUDA 11, 12 or 13 without its headers: the library of its version fills its structures exactly to their
+// last byte. Sizes and offsets are those of the headers of CUDA 11.8, 12.9 and 13.0.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -64,7 +64,7 @@ int main() {
   EXPECT(cudaRuntimeGetVersion(&version) == 0 && version / 1000 == MAJOR);
   check_properties(PROPERTIES, own);
 #if MAJOR == 12
-  check_properties(cudaGetDeviceProperties, older); // the name that it has in CUDA 11
+  check_properties(cudaGetDeviceProperties, older); // its name in CUDA 11
 #endif
   void* data = nullptr;
   EXPECT(cudaMalloc(&data, 64) == 0 && cudaMemset(data, 7, 64) == 0);

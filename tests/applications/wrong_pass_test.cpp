@@ -1,6 +1,6 @@
-// `exec` with passes that are wrong. With --verify the difference is found, the program sees the original's work, and
-// exec ends with 1; with --passes a pass that throws or leaves a broken function leaves the program as it is. The
-// program is this one, forked, on the context that the emulated libraries work on.
+// `exec` with incorrect passes. With --verify the difference is found, the program gets the original's results, and
+// exec exits with 1; with --passes a pass that throws or leaves a broken function has no effect on the program. The
+// program is this one, forked, on the context that the emulated libraries use.
 #include "cuda/context/context.h"
 #include "ir/core/function.h"
 #include "transforms/manager/pass.h"
@@ -51,7 +51,7 @@ constexpr const char* kernel_text = R"(.version 8.0
 }
 )";
 
-// The program: 0 if it finds what the original stores.
+// The program: returns 0 if it finds the values that the original stores.
 int run_program() {
   cuda::Context& context = cuda::Context::get();
   cuda::Module& module = context.add_module("test", std::string(kernel_text));
@@ -68,7 +68,7 @@ int run_program() {
   return 0;
 }
 
-// What a child of this program wrote to standard error, and its exit code.
+// Runs a child of this program; returns its exit code and its standard error.
 int run_child(const char* option, const char* passes, std::string& errors) {
   int ends[2];
   if (pipe(ends) != 0) return -1;
@@ -103,7 +103,7 @@ int main() {
   constexpr const char* rewrite = "PTXREWRITE_EXEC_PASSES";
   std::string errors;
   bool good = check(run_child(verify, "lose-stores", errors) == 1, "a wrong pass ends exec with 1", errors);
-  // 32 stores of 4 bytes, of which the lowest are 7 .. 38 and the others 0 as before.
+  // 32 stores of 4 bytes: the lowest bytes are 7 .. 38, the others stay 0.
   good &= check(errors.find("DIFFERS: launch 1, 0x") != errors.npos, "the first difference is named", errors);
   good &= check(errors.find("       32         32 ") != errors.npos, "32 bytes changed and differ", errors);
   good &= check(run_child(verify, "dce", errors = "") == 0, "a right pass does not", errors);

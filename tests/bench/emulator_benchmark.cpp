@@ -6,8 +6,8 @@
 //   emulator_benchmark [--engine ENGINE] classes [TURNS] [NAME]
 //       one instruction at a time, in a loop of TURNS turns; only classes whose name contains NAME
 //
-// Times are of the launch alone (buffers are filled, and results written once, before), the best of the rounds, which
-// alternate between 1 and 2 threads. Peak memory is the process's, less the buffers.
+// Times cover only the launch (buffers are filled, and results written once, before), the best of the rounds, which
+// alternate between 1 and 2 threads. Peak memory is that of the process without the buffers.
 #include "cuda/session.h"
 #include "emulator/core/engine.h"
 #include "grammar/reader.h"
@@ -59,7 +59,7 @@ int bench_kernel(const std::string& path, const std::string& size, const std::st
   std::erase_if(plan->launches, [&](const launch::Launch& launch) { return launch.kernel != kernel; });
   if (plan->launches.empty()) return complain("no launch of " + kernel);
   plan->launches.resize(1);
-  plan->launches.push_back(plan->launches[0]); // the first one makes the memory that kernels write
+  plan->launches.push_back(plan->launches[0]); // the first launch allocates the memory that kernels write
   double best[2] = {1e9, 1e9};
   emulator::Counters counters;
   for (int round = 0; round < rounds; ++round)
@@ -84,11 +84,11 @@ int bench_kernel(const std::string& path, const std::string& size, const std::st
 struct InstructionClass {
   const char* name;
   const char* instruction;    // written `copies` times in the loop
-  unsigned instructions = 1;  // that a warp executes for it
+  unsigned instructions = 1;  // executed by a warp for it
   unsigned multiply_adds = 0; // of a matrix product
 };
 
-// %r10-12 hold pairs of f16 near one; %r1-3, %rd1-3, %f1-3, %d1-3, %h1-2 (b16), %p1-2 hold something; %rd4 and %r4 are
+// %r10-12 hold pairs of f16 near one; %r1-3, %rd1-3, %f1-3, %d1-3, %h1-2 (b16), %p1-2 hold any values; %rd4 and %r4 are
 // each lane's address in global and shared memory, %rd5 and %r5 scattered ones, %rd8 and %r13 two rows of 16 elements,
 // %rd9 one element for each of these rows; %r14 is the address of a row of 16 bytes.
 const InstructionClass classes[] = {
@@ -234,7 +234,7 @@ std::string kernel_text(const char* instruction, int copies_to_write, int turns)
   return text;
 }
 
-// Seconds of one launch, the best of some; negative when it cannot be run.
+// Returns the seconds of one launch, the best of several; negative if it cannot be run.
 double time_kernel(const std::string& text) {
   auto module = read("class.ptx", text);
   if (!module) return -1;
@@ -258,7 +258,7 @@ double time_kernel(const std::string& text) {
   return best;
 }
 
-// Exit code 1: a class is not emulated.
+// Returns exit code 1 if a class is not emulated.
 int bench_classes(int turns, const std::string& wanted) {
   int code = 0;
   const double empty = time_kernel(kernel_text("", 0, turns));

@@ -1,4 +1,4 @@
-// Times reading and printing of one PTX file, apart from each other, in one process and one thread:
+// Times reading and printing of one PTX file separately, in one process and one thread:
 //   parse_benchmark FILE [REPEATS]
 // Prints user seconds and MB/s of the fastest repeat, and the peak memory of the process in bytes per source byte.
 #include "grammar/reader.h"

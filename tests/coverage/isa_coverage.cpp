@@ -1,12 +1,12 @@
-// Which forms of the ISA table the emulator carries out, by opcode, and why not the others.
+// Reports which forms of the ISA table the emulator executes, by opcode, and the reasons for the others.
 //
 // usage: isa_coverage_tool [--list FILE [--bless]] [--every N] [--only OPCODE] [--statements FILE] [--examples]
 //
 // A form is a mnemonic of the table with one of its operand lists: it is written as a statement, read, and given to the
-// emulator, which says what it does not know before it runs anything.
-// `--list` compares the forms that are missing with a committed list and fails where they differ, so that a form that
-// is gained or lost shows in a change's review; `--bless` writes it. With `--every N` each N-th form is tried, and
-// reasons alone are compared: none may be that the list lacks. `--statements` takes one statement a line instead of the
+// emulator, which reports unsupported forms before it runs anything.
+// `--list` compares the missing forms with a committed list and fails if they differ, so that gained and lost forms are
+// visible in a change's review; `--bless` writes it. With `--every N` each N-th form is tested, and only reasons are
+// compared: the list must have each of them. `--statements` reads one statement per line instead of the
 // table's ("mnemonic operands;", with registers as in tests/isa/statement.h).
 #include "emulator/core/emulator.h"
 #include "grammar/reader.h"
@@ -34,7 +34,7 @@ struct Settings {
   unsigned every = 1;
 };
 
-// Why the emulator refuses the text; empty: it does not. `unread` is set where the reader does.
+// Returns why the emulator rejects the text, or an empty string. Sets `unread` if the reader rejects it.
 std::string reason_against(const TableStatement& statement, const std::string& instruction, bool& unread) {
   const std::string text =
       fmt::format(".version 9.5\n.target {}\n.address_size 64\n{}.visible .entry k() {{\n{}\n"
@@ -51,7 +51,7 @@ std::string reason_against(const TableStatement& statement, const std::string& i
   return supported ? std::string() : supported.error().message;
 }
 
-// "'multimem.st.global.f32' is not emulated" without what differs from form to form.
+// Replaces the parts of a reason that differ from form to form, as in "'multimem.st.global.f32' is not emulated".
 std::string general(std::string reason) {
   if (reason.starts_with('\'')) return "no semantics";
   if (const size_t quote = reason.find('\''); quote != std::string::npos)
@@ -112,7 +112,7 @@ public:
     return all.unread == 0;
   }
 
-  // Reasons that the list has not, each with its opcode.
+  // Reasons that are not in the list, each with its opcode.
   std::vector<std::string> reasons_beside(const std::string& list) const {
     std::vector<std::string> beside;
     for (const auto& [key, missing] : missing_) {

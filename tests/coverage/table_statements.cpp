@@ -25,12 +25,12 @@ constexpr RegisterClass register_classes[] = {
     {ScalarType::b128, 'q', 50}, {ScalarType::pred, 'p', 50}, {ScalarType::f32, 'f', 300}, {ScalarType::f64, 'd', 50},
 };
 
-// Writes operands by their patterns, the first possibility of each; of vectors, `choice` says which length, as a number
+// Writes operands by their patterns, the first alternative of each; `choice` selects the lengths of vectors: a number
 // whose digits are the vectors' choices.
 class OperandWriter {
 public:
   explicit OperandWriter(unsigned choice) : choice_(choice) {}
-  // How many choices there are.
+  // Number of choices.
   static unsigned choices(const OperandShape& shape) {
     OperandWriter writer(0);
     (void)writer.list(shape);
@@ -86,7 +86,7 @@ private:
     return "_";
   }
 
-  // A register that the pattern's set of types takes, of the type's width if it names one.
+  // Returns a register of a type in the pattern's set, of the type's width if it names one.
   std::string register_of(uint64_t types, ScalarType type) {
     const auto takes = [&](ScalarType which) { return (types >> static_cast<unsigned>(which) & 1) != 0; };
     const RegisterClass* found = nullptr;
@@ -135,7 +135,7 @@ std::string target_of(std::string_view targets) {
 
 using Words = std::vector<std::string>; // "", or several words with their dots
 
-// All products of a row's slots.
+// Visits all products of a row's slots.
 void for_each_product(const table::Row& row, const std::function<void(const std::string&)>& visit) {
   std::function<void(size_t, const std::string&)> extend = [&](size_t slot, const std::string& words) {
     if (slot == row.slots.size()) return visit(words);
@@ -150,7 +150,7 @@ void for_each_product(const table::Row& row, const std::function<void(const std:
   extend(0, "");
 }
 
-// A load or store whose words are those of one aspect, made whole.
+// Completes a load or store whose modifiers describe only one aspect.
 std::string completed(const std::string& mnemonic) {
   for (const char* rest : {"", ".b32", ".v8.b32", ".v4.b64"})
     if (auto id = resolve_form(mnemonic + rest); id && !form(*id).opaque) return mnemonic + rest;
@@ -162,7 +162,7 @@ public:
   void add(const std::string& mnemonic, const table::Row& row) {
     if (!seen_.insert(mnemonic).second) return;
     auto id = resolve_form(mnemonic);
-    if (!id || form(*id).opaque) return; // words of one slot may exclude those of another
+    if (!id || form(*id).opaque) return; // words of one slot may exclude words of another
     for (const OperandShape& shape : form(*id).shapes) {
       std::vector<std::string> texts;
       for (unsigned choice = 0; choice < OperandWriter::choices(shape); ++choice)

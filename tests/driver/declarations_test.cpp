@@ -1,4 +1,4 @@
-// Our declarations of the driver's binary interface against the vendor's header, where that is installed.
+// Our declarations of the driver's binary interface against the vendor's header, if it is installed.
 #include "cuda/driver/api.h"
 
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@
 
 namespace driver = ptxrewrite::driver;
 
-// The same number of arguments of the same sizes, pointer for pointer.
+// Compares the number, the sizes and the pointer types of the arguments.
 template <class Ours, class Theirs> struct SameInterface;
 template <class... A, class... B> struct SameInterface<driver::ResultCode (*)(A...), CUresult (*)(B...)> {
   static constexpr bool same_parameter(bool ours_is_pointer, bool theirs_is_pointer, size_t ours, size_t theirs) {
@@ -29,7 +29,7 @@ template <class... A, class... B> struct SameInterface<driver::ResultCode (*)(A.
   CHECK_MESSAGE((SameInterface<driver::ResultCode(*) arguments, decltype(&::symbol)>::value), STRINGIFY(symbol));
 
 namespace ptxrewrite::driver {
-// Texture references are deprecated, and kernels that use them are still compiled.
+// Texture references are deprecated, but kernels that use them can still be compiled.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 TEST_CASE("entry points have the interface of cuda.h") {
@@ -96,7 +96,7 @@ TEST_CASE("numbers are those of cuda.h") {
   CHECK(sizeof(driver::DevicePointer) == sizeof(CUdeviceptr));
 }
 
-// Every member at its place: offset and size.
+// Compares a member's offset and size.
 #define CHECK_MEMBER(ours, our_member, theirs, their_member)                                                           \
   CHECK(offsetof(driver::ours, our_member) == offsetof(theirs, their_member));                                         \
   CHECK(sizeof(std::declval<driver::ours>().our_member) == sizeof(std::declval<theirs>().their_member))

@@ -1,5 +1,5 @@
-// The way to a GPU on the fake driver: what runs equals the emulator, and whatever fails ends in an error, not in a
-// crash or a leak.
+// GPU launches on the fake driver: results equal those of the emulator, and every failure becomes an error, without
+// crashes and leaks.
 #include "cuda/driver/gpu.h"
 #include "cuda/session.h"
 #include "grammar/reader.h"
@@ -38,14 +38,14 @@ const char* const add_text = R"(.version 8.0
 }
 )";
 
-// Sets what the fake driver does wrong; undone at the end of the scope.
+// Sets the faults of the fake driver; they are removed at the end of the scope.
 class Faults {
 public:
   explicit Faults(const std::string& what) { setenv("PTXREWRITE_FAKE_DRIVER", what.c_str(), 1); }
   ~Faults() { unsetenv("PTXREWRITE_FAKE_DRIVER"); }
 };
 
-// The fake driver's count of what was never given back, once the device is gone.
+// The fake driver's count of objects that were not freed when the device was closed.
 class LeakReport {
 public:
   LeakReport() : path_(std::filesystem::temp_directory_path() / ("ptxrewrite_leaks_" + std::to_string(getpid()))) {
@@ -152,7 +152,7 @@ TEST_CASE("whatever call fails, the error names it and nothing leaks") {
       REQUIRE(device.ok());
       auto module = read_text(add_text);
       auto result = cuda::run_plan(make_add_plan(), *module, **device);
-      // A failing wait is a kernel that faulted; everything else is an error.
+      // A failing wait means that the kernel faulted; all other failures are errors.
       if (std::string(symbol) == "cuCtxSynchronize") {
         REQUIRE(result.ok());
         REQUIRE(result->failed_launch.has_value());

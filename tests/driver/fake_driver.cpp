@@ -1,17 +1,17 @@
-// A libcuda of our own for tests: the entry points that cli/driver uses, carried out by the emulator.
+// A libcuda for tests: the entry points that cli/driver uses, executed by the emulator.
 //
-// Built as a shared library without the emulator in it: the program that opens it has one and exports it.
+// Built as a shared library that does not contain the emulator: the program that opens it exports one.
 //
-// PTXREWRITE_FAKE_DRIVER says what is to go wrong, comma separated:
+// PTXREWRITE_FAKE_DRIVER lists faults to inject, separated by commas:
 //   cuMemAlloc_v2=2@3   the third call (default: the first) of that entry point returns status 2
-//   no_device           the driver knows no device
-// PTXREWRITE_FAKE_DRIVER_LOG is what the compiler writes when loading a module is to fail.
-// PTXREWRITE_FAKE_DRIVER_VERSION=12040 makes it a driver of CUDA 12.4, which knows no PTX after 8.4.
-// PTXREWRITE_FAKE_DRIVER_CLOCK=instructions makes events tell emulated warp instructions as nanoseconds: times that are
-// the same in every run. PTXREWRITE_FAKE_DRIVER_TRACE names a file that gets a line for each launch.
-// PTXREWRITE_FAKE_DRIVER_BUS_ID is where it is on the PCI bus, else 0000:3B:00.0.
+//   no_device           the driver has no device
+// PTXREWRITE_FAKE_DRIVER_LOG is the compiler's log if loading a module is to fail.
+// PTXREWRITE_FAKE_DRIVER_VERSION=12040 simulates a driver of CUDA 12.4, which supports PTX up to 8.4.
+// PTXREWRITE_FAKE_DRIVER_CLOCK=instructions makes events report emulated warp instructions as nanoseconds: times that
+// are the same in every run. PTXREWRITE_FAKE_DRIVER_TRACE names a file that gets a line for each launch.
+// PTXREWRITE_FAKE_DRIVER_BUS_ID is its address on the PCI bus, by default 0000:3B:00.0.
 // Built with PTXREWRITE_OLD_DRIVER it lacks an entry point, without fake_textures.cpp those of textures.
-// PTXREWRITE_FAKE_DRIVER_REPORT names a file that gets a line of what was never given back when the context goes.
+// PTXREWRITE_FAKE_DRIVER_REPORT names a file that gets a line with the objects not freed when the context ends.
 #include "grammar/reader.h"
 #include "tests/driver/fake_gpu.h"
 
@@ -47,7 +47,7 @@ int driver_version() {
   return wanted.empty() ? 13000 : std::atoi(wanted.c_str());
 }
 
-// As the driver's compiler writes its log.
+// Writes a log in the way of the driver's compiler.
 void write_log(std::string text, unsigned count, JitOption* options, void** values) {
   char* buffer = nullptr;
   size_t bytes = 0;
@@ -66,14 +66,14 @@ ResultCode status_of(const emulator::Failure& failure) {
   return error_launch_failed;
 }
 
-// Where copies reach a variable. In the emulator the constants of all programs have the same addresses; on a GPU each
-// module has its own.
+// Address of a variable for copies. In the emulator the constants of all programs have the same addresses; on a GPU
+// each module has its own.
 DevicePointer host_address(const ModuleTag& module, const ir::Variable& variable) {
   const DevicePointer address = module.program->variable_address(module.module->text(variable.name));
   return variable.space == ir::StateSpace::constant ? address + (module.number << 40) : address;
 }
 
-// Everything that kernels of a module can name: objects, and references that are bound.
+// All textures that a module's kernels can access: objects, and bound references.
 emulator::TextureTable bound_textures(const ModuleTag& module) {
   emulator::TextureTable textures = gpu().textures;
   for (const auto& [name, reference] : module.texture_references)
@@ -215,7 +215,7 @@ ResultCode cuModuleLoadDataEx(ModuleHandle* module, const void* image, unsigned 
   return success;
 }
 ResultCode cuModuleUnload(ModuleHandle module) {
-  // A GPU whose context is lost still gives back what it holds when the context goes.
+  // A GPU whose context is lost still frees its objects when the context ends.
   if (ResultCode wanted = injected("cuModuleUnload"); wanted != gpu().lost) return wanted;
   if (gpu().modules.erase(module) == 0) return invalid_handle;
   delete module;
@@ -282,7 +282,7 @@ ResultCode cuMemFree_v2(DevicePointer address) {
 }
 ResultCode cuMemcpyHtoD_v2(DevicePointer to, const void* from, size_t bytes) {
   INJECT(cuMemcpyHtoD_v2);
-  // Constants have generic addresses that copies do not reach in the emulator.
+  // Constants have generic addresses, which copies in the emulator do not support.
   for (ModuleTag* module : gpu().modules)
     for (const ir::Variable& variable : module->module->variables) {
       const std::string name(module->module->text(variable.name));
@@ -336,7 +336,7 @@ ResultCode cuLaunchKernel(FunctionHandle function, unsigned grid_x, unsigned gri
   gpu().warp_instructions += result->counters.warp_instructions;
   if (const std::string trace = setting("PTXREWRITE_FAKE_DRIVER_TRACE"); !trace.empty())
     std::ofstream(trace, std::ios::app) << fmt::format("{} {}x{}x{}\n", function->name, grid_x, grid_y, grid_z);
-  if (result->failure) gpu().lost = status_of(*result->failure); // seen by whoever asks next, as on a GPU
+  if (result->failure) gpu().lost = status_of(*result->failure); // reported by the next call, as on a GPU
   return success;
 }
 

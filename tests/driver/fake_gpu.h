@@ -1,4 +1,4 @@
-// What the libcuda of the tests holds: modules, memory and textures of one GPU that is not there.
+// State of the tests' libcuda: modules, memory and textures of one simulated GPU.
 #pragma once
 
 #include "cuda/driver/api.h"
@@ -13,7 +13,7 @@
 namespace ptxrewrite::driver {
 
 struct ModuleTag {
-  uint64_t number = 0; // in the order of loading, from 1
+  uint64_t number = 0; // in the order of loading, starting at 1
   std::unique_ptr<ir::Module> module;
   std::unique_ptr<emulator::Program> program;
   std::map<std::string, std::unique_ptr<FunctionTag>> functions;
@@ -22,7 +22,7 @@ struct ModuleTag {
 };
 struct ArrayTag {
   ArrayDescription description{};
-  DevicePointer address = 0; // of texels without gaps, in the emulator's memory
+  DevicePointer address = 0; // of texels without padding, in the emulator's memory
 };
 struct TextureReferenceTag {
   emulator::TextureBinding binding;
@@ -53,13 +53,13 @@ struct FakeGpu {
   unsigned long long next_texture = 0x100;
   std::map<std::string, int> calls;
   uint64_t warp_instructions = 0; // of all launches
-  uint64_t loaded = 0;            // modules, gone ones too
-  ResultCode lost = success;      // a kernel has faulted: everything fails from then on
+  uint64_t loaded = 0;            // number of modules ever loaded
+  ResultCode lost = success;      // set after a kernel has faulted: every later call fails
 };
 
 FakeGpu& gpu();
 
-// The status that the environment wants of this call, or success.
+// Returns the status that the environment requests for this call, or success.
 ResultCode injected(const char* symbol);
 
 } // namespace ptxrewrite::driver

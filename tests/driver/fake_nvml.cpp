@@ -1,5 +1,5 @@
-// An energy counter of our own, of a machine with two GPUs: one takes 400 W, and the one that the fake driver is takes
-// 50 W, whatever they do.
+// A simulated energy counter of a machine with two GPUs: the first draws 400 W, the one that is the fake driver's GPU
+// draws 50 W, regardless of load.
 #include <chrono>
 #include <cstring>
 #include <iterator>

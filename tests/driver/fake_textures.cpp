@@ -1,4 +1,4 @@
-// The part of our libcuda that is about textures and surfaces: arrays lie in the emulator's memory, and objects and
+// The texture and surface part of the fake libcuda: arrays are in the emulator's memory, and objects and
 // references are bindings of the emulator.
 #include "tests/driver/fake_gpu.h"
 
@@ -22,9 +22,9 @@ bool is_known(ArrayFormat format) {
   return false;
 }
 
-// A binding without an address: what texels of a format are.
+// A binding without an address: the type of a format's texels.
 emulator::TextureBinding texels_of(ArrayFormat format, unsigned channels) {
-  const int number = static_cast<int>(format); // the low bits of integers say 1, 2, 4 bytes
+  const int number = static_cast<int>(format); // the low bits of integer formats encode 1, 2, 4 bytes
   emulator::TextureBinding binding;
   binding.kind = number >= 0x10  ? emulator::TexelKind::floating
                  : number >= 0x8 ? emulator::TexelKind::signed_integer
@@ -82,7 +82,7 @@ ResultCode cuArray3DCreate_v2(ArrayHandle* array, const ArrayDescription* descri
   const unsigned channels = description->channels;
   if (description->width == 0 || !is_known(description->format) || (channels != 1 && channels != 2 && channels != 4))
     return invalid_value;
-  constexpr size_t longest = 131072; // in one dimension, on GPUs of the last years
+  constexpr size_t longest = 131072; // in one dimension, on recent GPUs
   if (description->height == 0 && description->width > longest) return invalid_value;
   auto made = std::make_unique<ArrayTag>();
   made->description = *description;
@@ -99,7 +99,7 @@ ResultCode cuArrayDestroy(ArrayHandle array) {
   delete array;
   return released ? success : invalid_value;
 }
-// Whole arrays only; from or to device memory.
+// Supports only whole arrays; from or to device memory.
 ResultCode cuMemcpy3D_v2(const ArrayCopy* copy) {
   INJECT(cuMemcpy3D_v2);
   const bool to_array = copy->target_type == MemoryType::array;

@@ -1,4 +1,4 @@
-// Records of devices: written and read back, and what counts as a difference from one.
+// Records of devices: writing, reading back, and the definition of a difference from a record.
 #include "evaluate/record/record.h"
 
 #include <doctest/doctest.h>
@@ -75,7 +75,7 @@ TEST_CASE("an element within the launch file's tolerance is no difference, beyon
   CHECK(compare_with_record(recorded, with_elements("b", {1, 100.05f}), plan_of(tolerant)).empty());
   CHECK(compare_with_record(recorded, with_elements("b", {1, 100.05f}), plan_of(exact)).size() == 1);
   CHECK(compare_with_record(recorded, with_elements("b", {1, 101}), plan_of(tolerant)).size() == 1);
-  // Another checksum tells of an element that the sample does not hold.
+  // A different checksum reveals a change of an element outside the sample.
   CHECK(compare_with_record(recorded, with_elements("b", {1, 100}), plan_of(exact)).size() == 1);
   CHECK(compare_with_record(recorded, with_elements("b", {1, 100}), plan_of(tolerant)).empty());
 }

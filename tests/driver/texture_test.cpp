@@ -1,4 +1,4 @@
-// Textures and surfaces on the fake driver: what kernels see and leave is what the emulator has by itself.
+// Textures and surfaces on the fake driver: kernels read and write the same as directly on the emulator.
 #include "cuda/session.h"
 #include "cuda/texture_use.h"
 #include "grammar/reader.h"
@@ -103,7 +103,7 @@ address = "border"
 read = "normalised_float"
 )toml";
 
-// One launch stores to a surface object and a surface reference; the next samples what is there.
+// One launch stores to a surface object and a surface reference; the next samples the values.
 const std::string storing = header + R"(
 .visible .entry draw(.param .u64 canvas) {
   .reg .b64 %handle;
@@ -170,7 +170,7 @@ width = 8
 height = 8
 )toml";
 
-// More elements than an array has in one dimension, read by number.
+// More elements than an array can have in one dimension, read by index.
 const std::string fetching = header + R"(
 .visible .entry fetch(.param .u64 long, .param .u64 out) {
   .reg .b64 %handle, %p, %o;
@@ -242,7 +242,7 @@ TEST_CASE("what is stored to surfaces comes back to the buffers and is sampled b
   for (uint32_t i = 0; i < 64; ++i) {
     CHECK(texels[i] == i);
     CHECK(others[i] == ~i);
-    CHECK(out[i] == i % 8 * 8 + i / 8); // looked at across the diagonal
+    CHECK(out[i] == i % 8 * 8 + i / 8); // read across the diagonal
   }
 }
 

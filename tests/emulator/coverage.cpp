@@ -1,9 +1,9 @@
-// emulator_coverage [--all] LIST: how many forms of the ISA table the emulator takes, per opcode.
+// emulator_coverage [--all] LIST: the number of forms of the ISA table that the emulator supports, per opcode.
 //
-// A form counts as emulated when a kernel that consists of it is decoded, for each of its operand lists. LIST says
-// which forms are not emulated and why: lines of an opcode with or without modifier words that a form has, a tab and a
-// reason. Exit code 1: a form is missing that no line explains. --all prints every missing form, else the first few of
-// each opcode are named.
+// A form counts as emulated if a kernel that consists of it can be decoded, for each of its operand lists. LIST gives
+// the forms that are not emulated and the reasons: lines of an opcode, optionally with modifiers of the form, a tab and
+// a reason. Exit code 1: no line explains a missing form. --all prints every missing form, otherwise only the first few
+// of each opcode are printed.
 #include "emulator/core/emulator.h"
 #include "grammar/reader.h"
 #include "support/file_io.h"
@@ -46,7 +46,7 @@ std::vector<std::string_view> words_of(std::string_view mnemonic) {
   return words;
 }
 
-// The same opcode (`*`: any), and all further words of `selection` are among the mnemonic's.
+// Do the opcodes match (`*`: any), and does the mnemonic have all further words of `selection`?
 bool is_selected(std::string_view mnemonic, std::string_view selection) {
   const std::vector<std::string_view> words = words_of(mnemonic);
   const std::vector<std::string_view> wanted = words_of(selection);
@@ -69,7 +69,7 @@ std::string module_text(const std::vector<std::string>& statements) {
   return text;
 }
 
-// Per statement: why it is not emulated; empty when it is. Statements the reader refuses count as refused by it.
+// For each statement: why it is not emulated; empty if it is. Statements that the reader rejects count as rejected.
 void check(const std::vector<std::string>& statements, std::vector<std::string>& answers) {
   Diagnostics diagnostics;
   auto module = grammar::read_module(SourceFile("coverage.ptx", module_text(statements)), diagnostics);

@@ -1,5 +1,5 @@
-// emulator_float_forms [OPCODE ...]: every form with a float in it that the emulator takes, executed in hundreds of
-// threads on operands where results change their mind, with and without a guard, against MPFR. Exit code 77: built
+// emulator_float_forms [OPCODE ...]: every emulated form with a float, executed in hundreds of
+// threads on operands at the boundaries of results, with and without a guard, against MPFR. Exit code 77: built
 // without MPFR.
 #include "tests/emulator/form_test.h"
 #include "tests/emulator/forms.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t thread_count = 512;
 
-// Edges of a format, numbers that are near to one another, and any bits.
+// Edges of a format, numbers that are close to each other, and random bits.
 uint64_t float_code(RandomBits& random, const Format& format) {
   static const std::vector<uint64_t> edges[] = {edge_codes(f16_numbers), edge_codes(bf16_numbers),
                                                 edge_codes(f32_numbers), edge_codes(f64_numbers)};
@@ -85,7 +85,7 @@ constexpr std::string_view float_opcodes[] = {"abs",  "add", "copysign", "cos", 
                                               "lg2",  "mad", "max",      "min",   "mul", "neg",  "rcp",  "set",
                                               "setp", "sin", "sqrt",     "rsqrt", "sub", "tanh", "testp"};
 
-// Forms with a float in them that float_reference_for says nothing about.
+// Number of forms with a float that float_reference_for does not cover.
 size_t count_unstated(std::string_view opcode) {
   size_t unstated = 0;
   for (const std::string& mnemonic : mnemonics_of(opcode)) {

@@ -1,6 +1,6 @@
-// emulator_fold_facts FACTS EXCEPTIONS: computations on constants, run on the emulator in one thread, against what
-// ptxas folds them to. EXCEPTIONS lists queries whose answer may differ, with the reason: lines of a query's statement
-// that matters, a tab and why.
+// emulator_fold_facts FACTS EXCEPTIONS: computations on constants, executed by the emulator in one thread, against
+// ptxas's constant folding. EXCEPTIONS lists queries whose answers may differ, with the reason: lines of the
+// significant statement of a query, a tab and the reason.
 #include "emulator/core/emulator.h"
 #include "grammar/reader.h"
 #include "support/file_io.h"
@@ -54,7 +54,7 @@ struct Outcome {
   size_t agreed = 0, different = 0, not_run = 0, excepted = 0;
 };
 
-// What the emulator stores; an error where it refuses the kernel or the kernel fails.
+// Returns the stored value; an error if the emulator rejects the kernel or the kernel fails.
 Result<uint64_t> run_kernel(emulator::Program& program, emulator::DeviceMemory& memory, uint64_t output,
                             const std::string& name) {
   const uint64_t zero = 0;

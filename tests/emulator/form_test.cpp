@@ -8,7 +8,7 @@
 namespace ptxrewrite::test {
 namespace {
 
-// The instruction's sources as the reference wants them.
+// Returns the instruction's sources in the format of the reference.
 std::vector<Raw> sources_of(const Statement& statement, const ThreadRegisters& thread) {
   std::vector<Raw> result;
   auto add = [&](const StatementOperand& operand) {
@@ -24,7 +24,7 @@ std::vector<Raw> sources_of(const Statement& statement, const ThreadRegisters& t
   return result;
 }
 
-// What the statement's registers must hold behind it. `result` is the reference's answer.
+// Returns the expected registers after the statement. `result` is the reference's answer.
 std::vector<Raw> expected_registers(const GuardedStatement& guarded, const ThreadRegisters& thread,
                                     const ReferenceResult& result) {
   const StatementOperand& target = guarded.statement.operands.front();
@@ -60,8 +60,8 @@ std::string hexadecimal(Raw value) {
   return "0x" + std::string(digits);
 }
 
-// Statements of different groups make no kernel together: a GPU that is asked to run the kernels
-// (PTXREWRITE_KEEP_KERNELS) should not lack all for one that it lacks, and its exact results are compared to the bit.
+// Statements of different groups are not combined in a kernel: a GPU that runs the kernels
+// (PTXREWRITE_KEEP_KERNELS) should not reject all because of one, and its exact results are compared bit by bit.
 int kernel_group(const std::string& mnemonic) {
   constexpr unsigned at_hand = 90;
   const bool approximate = mnemonic.find(".approx") != mnemonic.npos || mnemonic.find(".full") != mnemonic.npos;
@@ -120,7 +120,7 @@ void FormTest::flush() {
   references_.clear();
 }
 
-// Which statements of the batch the emulator does not run at all.
+// Reports the statements of the batch that the emulator cannot run at all.
 void FormTest::complain_singly() {
   for (const GuardedStatement& guarded : batch_)
     if (auto alone = run_statements({&guarded, 1}, threads_, way_); !alone)

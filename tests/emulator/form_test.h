@@ -14,18 +14,18 @@ namespace ptxrewrite::test {
 
 class FormTest {
 public:
-  // `reference_for` gives an empty function for statements that it says nothing about.
+  // `reference_for` returns an empty function for statements that it does not cover.
   FormTest(std::vector<ThreadRegisters> threads, Reference (*reference_for)(const Statement&))
       : threads_(std::move(threads)), reference_for_(reference_for) {}
 
   // Changes a form's statements before they are tested: the plain ones (true), then those with variations.
   using Extend = std::function<void(std::vector<std::string>& statements, bool plain)>;
 
-  // All forms of the opcode. False when nothing is stated about any.
+  // Tests all forms of the opcode. Returns false if the reference covers none.
   bool test_opcode(std::string_view opcode, const Extend& extend = {});
-  // One statement; `guarded` has its reading and how it is spelled. False when nothing is stated about it.
+  // Adds one statement; `guarded` has its reading and its spelling. Returns false if the reference does not cover it.
   bool add(GuardedStatement guarded);
-  // Runs and compares what was added.
+  // Runs the added statements and compares the results.
   void flush();
   void go(Way way) { way_ = way; }
   size_t failures() const { return failures_; }

@@ -99,7 +99,7 @@ private:
     }
   }
 
-  // The plainest of an operand's alternatives: the first that the preamble has something for.
+  // The plainest of an operand's alternatives: the first one with a name in the preamble.
   std::optional<std::string> plainest(const ir::OperandPattern& pattern) {
     for (const Alternative& alternative : pattern.alternatives)
       if (auto text = operand(alternative)) return text;
@@ -139,7 +139,7 @@ const ir::Form* form_of(std::string_view mnemonic) {
   return id ? &ir::form(*id) : nullptr;
 }
 
-// Registers of a transfer of tensor memory, or words of disabled lanes of a product there.
+// Number of registers of a transfer of tensor memory, or of words of disabled lanes of a tcgen05 product.
 std::optional<size_t> tensor_memory_registers(std::string_view mnemonic) {
   const ir::Form& form = *form_of(mnemonic);
   if (form.has(ir::Modifier::mma)) return form.has(ir::Modifier::cta_group_2) ? 8 : 4;
@@ -151,8 +151,8 @@ std::optional<size_t> tensor_memory_registers(std::string_view mnemonic) {
   return std::nullopt;
 }
 
-// How many registers D (0), A (1), B (2) or C (3) of a matrix product has, by its shape and types; nothing for anything
-// else. Lanes have 1,024 bits together in a register, and twice as many in one of f64.
+// Number of registers of D (0), A (1), B (2) or C (3) of a matrix product, by its shape and types; nullopt for other
+// instructions. A register of all lanes has 1,024 bits together, and twice as many for f64.
 std::optional<size_t> product_registers(std::string_view mnemonic, size_t operand) {
   if (mnemonic.starts_with("tcgen05")) return tensor_memory_registers(mnemonic);
   const bool of_group = mnemonic.starts_with("wgmma.mma_async");
@@ -171,14 +171,14 @@ std::optional<size_t> product_registers(std::string_view mnemonic, size_t operan
   return rows * columns * bits / (width == 64 ? 2048 : 1024);
 }
 
-// The plainest operands of a shape; nothing if one of them cannot be spelled.
+// Returns the plainest operands of a shape, or nullopt if one of them cannot be spelled.
 std::optional<std::vector<std::string>> plain_operands(std::string_view mnemonic, const ir::OperandShape& shape) {
   std::vector<std::string> result;
   unsigned number = 1;
   for (const ir::OperandPattern& pattern : shape.operands) {
     std::optional<std::string> text;
     if (mnemonic.starts_with("mov.v4") && pattern.alternatives.back().kind == SummaryKind::special_register)
-      text = "%tid"; // the only vector that is not written in braces
+      text = "%tid"; // the only vector without braces
     const std::optional<size_t> count = product_registers(mnemonic, result.size());
     for (const Alternative& alternative : pattern.alternatives) {
       const bool other_shape = count && alternative.kind == SummaryKind::vector && alternative.count != *count;
@@ -186,7 +186,7 @@ std::optional<std::vector<std::string>> plain_operands(std::string_view mnemonic
     }
     if (!text) return std::nullopt;
     result.push_back(*text);
-    // Groups take as many numbers as they have elements.
+    // A group uses as many numbers as it has elements.
     number += static_cast<unsigned>(std::max<ptrdiff_t>(1, std::count(text->begin(), text->end(), '%')));
   }
   return result;
@@ -204,14 +204,14 @@ bool may_be_sink(const ir::OperandPattern& pattern) {
                      [](const Alternative& alternative) { return alternative.kind == SummaryKind::sink; });
 }
 
-// Registers that are wider than the instruction's type, where it takes them.
+// Registers wider than the instruction's type, if allowed.
 void add_wider_registers(const Alternative& alternative, const std::string& number, std::vector<std::string>& result) {
   for (auto [type, letter] : {std::pair(ScalarType::b16, "%h"), {ScalarType::b32, "%r"}, {ScalarType::b64, "%l"}})
     if (ir::bit_width(type) > ir::bit_width(alternative.type) && (alternative.types >> static_cast<unsigned>(type)) & 1)
       result.push_back(letter + number);
 }
 
-// Other ways to write one operand that is written `plain` now.
+// Other spellings of an operand whose current spelling is `plain`.
 std::vector<std::string> variations(const ir::OperandPattern& pattern, const std::string& plain) {
   std::vector<std::string> result;
   const bool is_group = plain.find_first_of("{[|") != std::string::npos;
@@ -265,7 +265,7 @@ std::vector<std::string> mnemonics_of(std::string_view opcode) {
 }
 
 bool runs_on(std::string_view mnemonic, unsigned sm) {
-  // By opcode: the mnemonics of rows that start later or are for single GPUs.
+  // By opcode: mnemonics of rows that need later or specific GPUs.
   static std::map<std::pair<std::string, unsigned>, std::set<std::string, std::less<>>> lacking;
   const std::string opcode(mnemonic.substr(0, mnemonic.find('.')));
   auto [known, is_new] = lacking.try_emplace({opcode, sm});
@@ -284,7 +284,7 @@ bool runs_on(std::string_view mnemonic, unsigned sm) {
 }
 
 std::vector<std::string> plain_statements(std::string_view mnemonic) {
-  // What refers to functions and label tables of the preambles.
+  // Instructions on functions and label tables of the preambles.
   const std::string text(mnemonic);
   if (mnemonic.starts_with("brx")) return {text + " %r1, TARGETS;"};
   if (mnemonic.starts_with("call"))

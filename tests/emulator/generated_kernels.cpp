@@ -1,5 +1,5 @@
-// Generated code against the interpreter on kernels of our own: the same memory, counters, failures and texts, in
-// launches of whole and partial warps, with fuel that ends early, and with accesses out of bounds.
+// Generated code against the interpreter on handwritten kernels: the same memory, counters, failures and texts, in
+// launches of whole and partial warps, with insufficient fuel, and with accesses out of bounds.
 //
 //   emulator_generated_kernels [--verbose]
 #include "emulator/core/engine.h"
@@ -197,7 +197,7 @@ std::string difference(const Outcome& a, const Outcome& b) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string(argv[1]) == "--verbose")
-    start_logging("debug"); // what was compiled, and how long it took
+    start_logging("debug"); // reports what was compiled, and the time it took
   if (const std::string reason = why_no_generator(); !reason.empty()) {
     std::printf("skipped: %s\n", reason.c_str());
     return 77;

@@ -1,5 +1,5 @@
-// emulator_integer_forms [OPCODE ...]: every integer form that the emulator takes, executed in hundreds of threads on
-// operands where results change their mind, with and without a guard, against the statements of reference.h.
+// emulator_integer_forms [OPCODE ...]: every emulated integer form, executed in hundreds of threads on
+// operands at the boundaries of results, with and without a guard, against the statements of reference.h.
 #include "tests/emulator/form_test.h"
 
 #include <algorithm>
@@ -57,12 +57,12 @@ std::vector<ThreadRegisters> make_threads() {
   return threads;
 }
 
-// Scalar instructions name a part of d only to merge it with c, and then without a secondary operation.
+// Scalar instructions select a part of d only to merge it with c, and then without a secondary operation.
 bool may_merge(const Statement& statement) {
   return statement.operands.size() == 4 && statement.opcode != "vmad" && !statement.has("add") &&
          !statement.has("min") && !statement.has("max");
 }
-// Behind the first three registers of the statement; constants take none.
+// Adds selectors after the first three registers of the statement; constants have none.
 std::string with_selectors(const std::string& text, const std::string& d, const std::string& a, const std::string& b) {
   std::string result;
   size_t operand = 0;
@@ -77,7 +77,7 @@ std::string with_selectors(const std::string& text, const std::string& d, const 
   return result;
 }
 
-// Copies of video statements in which operands name bytes and halves; all combinations occur over an opcode's forms.
+// Copies of video statements whose operands select bytes and halves; all combinations occur over an opcode's forms.
 void add_selectors(std::vector<std::string>& statements, size_t copies) {
   static size_t turn = 0;
   static const char* const scalar[] = {"", ".b0", ".b1", ".b2", ".b3", ".h0", ".h1"};
@@ -103,7 +103,7 @@ void add_selectors(std::vector<std::string>& statements, size_t copies) {
   statements.insert(statements.end(), added.begin(), added.end());
 }
 
-// The opcodes all of whose integer forms the emulator claims to take.
+// The opcodes whose integer forms are all emulated.
 constexpr std::string_view integer_opcodes[] = {
     "add",   "sub",      "mul",       "mad",   "mul24", "mad24", "sad",    "div",   "rem",   "abs",   "neg",
     "min",   "max",      "addc",      "subc",  "madc",  "dp2a",  "dp4a",   "popc",  "clz",   "bfind", "brev",

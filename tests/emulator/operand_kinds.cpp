@@ -12,7 +12,7 @@ namespace {
 
 using Tokens = std::vector<std::string>;
 
-// Operands at the top level, or what a group holds.
+// Operands at the top level, or the elements of a group.
 Tokens split_operands(std::string_view text, char separator = ',') {
   Tokens tokens;
   int depth = 0;
@@ -69,7 +69,7 @@ std::string move(char letter, const std::string& to, const std::string& from) {
   return std::string(bit_move(letter)) + to + ", " + from + ";\n";
 }
 
-// Into `to` what it and the bits of `from` have: shows when an element was written that is not meant.
+// Combines the bits of `to` and `from` in `to`: reveals writes to the wrong element.
 std::string add_bits(char letter, const std::string& to, const std::string& from) {
   const std::string kind = letter == 'h' ? "h" : letter == 'l' || letter == 'd' ? "l" : "r";
   const std::string one = "%" + kind + "30", other = "%" + kind + "31";
@@ -78,7 +78,7 @@ std::string add_bits(char letter, const std::string& to, const std::string& from
          ";\n" + move(letter, to, one);
 }
 
-// Constants as they can be spelled, and the same as plain numbers.
+// Spellings of constants, and the same as plain numbers.
 struct Spelled {
   const char* text;
   const char* single; // or the integer
@@ -104,11 +104,11 @@ public:
   std::vector<KindStatement> run() {
     add("register", {});
     if (tokens_.empty()) return std::move(result_);
-    // Of p|p the first result stays.
+    // If both results of p|p are the same register, it keeps the first result.
     const Tokens results = split_operands(tokens_[0], '|');
     if (results.size() == 2 && results[0][1] == results[1][1])
       add("result twice", {.reading = with(0, results[0] + "|_"), .spelled = with(0, results[0] + "|" + results[0])});
-    // Operands of the video instructions carry selectors of their own behind the dot.
+    // Operands of video instructions have selectors of their own after the dot.
     const bool has_selectors = mnemonic_[0] == 'v' && !mnemonic_.starts_with("vote");
     for (size_t i = 0; i < tokens_.size(); ++i) {
       if (is_register(tokens_[i]) && !has_selectors) vector_elements(i);
@@ -152,7 +152,7 @@ private:
         add("element of a vector", std::move(statement));
         continue;
       }
-      // The element begins as the register did, its neighbours as zeros, which they stay.
+      // The element starts with the register's value, its neighbours with zeros, which must not change.
       for (unsigned k = 0; k < width; ++k)
         statement.before += move(letter, vector.element(k), k == index ? token : "0");
       statement.after = move(letter, token, vector.element(index));
@@ -189,7 +189,7 @@ private:
       for (unsigned k = 0; k < width; ++k)
         statement.after += move(letter, elements[k], vector.element(k));
     add(place == 0 ? "whole vector as result" : "whole vector", std::move(statement));
-    // Elements of vectors inside the braces, in another order than they have in their register.
+    // Elements of vectors inside braces, in another order than in their register.
     statement = {};
     std::string braces = "{";
     for (unsigned k = 0; k < width; ++k) {

@@ -1,6 +1,6 @@
-// emulator_operand_matrix [--ssa] [OPCODE ... | memory]: every kind of operand at every place of every instruction that
-// takes it there, by the ISA table, executed on the emulator. A statement's results are what the reference says of the
-// same computation on plain registers. --ssa: the kernels go into SSA form and out of it first.
+// emulator_operand_matrix [--ssa] [OPCODE ... | memory]: every kind of operand in every position that allows it,
+// according to the ISA table, executed on the emulator. Results are compared with the reference for the
+// same computation on plain registers. --ssa: the kernels are converted to SSA form and back first.
 #include "tests/emulator/form_test.h"
 #include "tests/emulator/forms.h"
 #include "tests/emulator/operand_kinds.h"
@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t thread_count = 32;
 
-// Numbers at the ends of their types, halves and floats that are numbers, and any bits.
+// Limits of types, halves and floats that are numbers, and random bits.
 Raw register_value(std::mt19937_64& random, char letter, unsigned bits) {
   const uint64_t singles[] = {0x3f800000, 0xc0100000, 0x7f800000, 0x80000000, 0x00000001, 0x42f6e979, 0xbf7fffff};
   const uint64_t doubles[] = {0x3ff0000000000000, 0xc002000000000000, 0x8000000000000000, 0x7fefffffffffffff};

@@ -18,7 +18,7 @@ constexpr size_t variable_bytes = 64;
 constexpr size_t slot_bytes = 16;
 using Bytes = std::array<uint8_t, variable_bytes>;
 
-// What every variable holds in front of every case.
+// Contents of every variable before every case.
 constexpr uint8_t pattern_byte(size_t i) {
   return static_cast<uint8_t>(i * 37 + 139);
 }
@@ -48,7 +48,7 @@ struct Type {
   unsigned bytes;
   bool is_signed = false;
   bool is_float = false;
-  char letter = 'r'; // of registers that are as wide, or the narrowest that there are
+  char letter = 'r'; // of registers of this width, or the narrowest available
   unsigned register_bits() const {
     return letter == 'h' ? 16 : letter == 'q' ? 128 : letter == 'l' || letter == 'd' ? 64 : 32;
   }
@@ -71,7 +71,7 @@ constexpr Type types[] = {
     {"b128", 16, false, false, 'q'},
 };
 
-// Cases of one kernel: text, and what the output's slots must hold behind it.
+// Cases of one kernel: text, and the expected values of the output's slots.
 class MemoryBatch {
 public:
   struct Expected {
@@ -123,7 +123,7 @@ std::string pattern_list() {
   return list + "}";
 }
 
-// Scalar stores that put the pattern to [base + 0 ...].
+// Scalar stores of the pattern to [base + 0 ...].
 std::string fill(const std::string& space, const std::string& base) {
   std::string text;
   for (size_t i = 0; i < variable_bytes; i += 4)
@@ -167,17 +167,17 @@ void check(const MemoryBatch& batch, const std::string& text, Way way, Counts& c
 
 struct Place {
   std::string kind;
-  std::string before;  // makes the registers that the address names
-  std::string address; // with its brackets
+  std::string before;  // sets the registers of the address
+  std::string address; // including brackets
 };
 
 struct Space {
-  const char* name;     // behind the opcode: ".shared" or nothing
-  const char* variable; // nullptr: registers alone
+  const char* name;     // after the opcode: ".shared" or nothing
+  const char* variable; // nullptr: only registers
   const char* base;     // register with the variable's address for this instruction
-  bool narrow = false;  // 32-bit addresses too
+  bool narrow = false;  // also 32-bit addresses
 };
-// Generic instructions reach a variable of each space.
+// Generic instructions access a variable of each space.
 constexpr Space readable[] = {
     {".global", "gvar", "%l20"},
     {".shared", "svar", "%l21", true},
@@ -241,7 +241,7 @@ std::string braces(const std::vector<std::string>& elements) {
   return text + "}";
 }
 
-// What a load writes: the operand as spelled, and the register that holds each element behind it (empty: none does).
+// Destination of a load: the spelled operand, and the register that holds each element afterwards (empty: none does).
 struct Target {
   std::string kind;
   std::string operand;
@@ -290,7 +290,7 @@ std::vector<Target> targets_of(const Type& type, unsigned width) {
   return targets;
 }
 
-// What a store takes: moves that come first, the operand, and the elements' bits.
+// Source of a store: preceding moves, the operand, and the elements' bits.
 struct Source {
   std::string kind;
   std::string before;
@@ -303,7 +303,7 @@ Raw value_of(const Type& type, unsigned index) {
   return low_bits(bits | (bits * 3 + 1) << 64, type.register_bits());
 }
 
-// Scalar moves of a value into a register; halves of 128 bits one by one.
+// Scalar moves of a value into a register; 128-bit values in two halves.
 std::string set(char letter, const std::string& name, Raw value) {
   switch (letter) {
   case 'h':
@@ -448,7 +448,7 @@ void test_stores(Way way, Counts& counts) {
         Bytes bytes = pattern();
         for (size_t k = 0; k < source.values.size(); ++k)
           std::memcpy(bytes.data() + access.offset() + k * access.type->bytes, &source.values[k], access.type->bytes);
-        // What was written and what lies around it, by scalar loads; then all is as before.
+        // The written bytes and their neighbours, by scalar loads; then the pattern is restored.
         for (size_t at = access.offset() - 8; at < std::min(access.offset() + 40, variable_bytes); at += 8) {
           batch.text("ld." + space + ".b64 %l14, [" + access.space->base + "+" + std::to_string(at) + "];\n");
           batch.expect('l', "%l14", read_bytes(bytes, at, 8), statement);
@@ -530,7 +530,7 @@ std::string slot_functions() {
   return text + "ret;\n}\n";
 }
 
-// Slots of a call: a store of every type and kind into one, a load of every type and kind out of the other.
+// Slots of a call: a store of every type and kind into one slot, a load of every type and kind from the other.
 void test_slots(Way way, Counts& counts) {
   constexpr Space slot[] = {{".param", "from", nullptr}, {".param::func", "from", nullptr}};
   MemoryBatch batch;
@@ -574,7 +574,7 @@ void test_slots(Way way, Counts& counts) {
   flush();
 }
 
-// Parameters of a function by name and by address, seen from inside.
+// Parameters of a function by name and by address, accessed inside the function.
 void test_function_parameters(Way way, Counts& counts) {
   constexpr Space by_name[] = {{".param", "from", "%l20"}, {".param::func", "from", "%l20"}};
   constexpr Space by_address[] = {{".local", nullptr, "%l20"}, {"", nullptr, "%l21"}};
@@ -610,7 +610,7 @@ void test_function_parameters(Way way, Counts& counts) {
   }
 }
 
-// Register parameters of every type: registers, vectors, predicates, constants, and results that nobody takes.
+// Register parameters of every type: registers, vectors, predicates, constants, and unused results.
 void test_register_parameters(Way way, Counts& counts) {
   MemoryBatch batch;
   std::string functions = ".func (.reg .pred r, .reg .b32 s) pass_pred(.reg .b32 t, .reg .pred x)\n{\n"
@@ -638,7 +638,7 @@ void test_register_parameters(Way way, Counts& counts) {
                    " s, x;\nadd.u32 r, y, 1;\nret;\n}\n";
       const std::vector<Target> targets = targets_of(type, width);
       for (const Source& source : sources_of(type, width)) {
-        // An argument is a name or a constant: no braces, no elements, no expressions.
+        // An argument must be a name or a constant: no braces, no elements, no expressions.
         if (source.operand.find_first_of("{.(~") != std::string::npos && !source.operand.starts_with("1.") &&
             !source.operand.starts_with("-"))
           continue;

@@ -1,12 +1,12 @@
-// The operand matrix of instructions on memory and of calls: kinds of addresses, of what is loaded and stored, and of
-// what a call passes, against bytes that the test keeps itself.
+// The operand matrix of memory instructions and calls: kinds of addresses, of loaded and stored operands, and of
+// arguments and results, against bytes that the test computes itself.
 #pragma once
 
 #include "tests/emulator/runner.h"
 
 namespace ptxrewrite::test {
 
-// Prints what was tested; the number of cases that are wrong.
+// Prints the tested cases; returns the number of failed cases.
 size_t test_memory_kinds(Way way);
 
 } // namespace ptxrewrite::test

@@ -1,5 +1,5 @@
-// What an integer instruction must compute, stated apart from the emulator: with exact numbers of 128 bits, and bit by
-// bit where the manual describes bits. Types are looked at while the statement runs, nothing is a template, and no
+// Results of integer instructions, stated independently of the emulator: with exact 128-bit numbers, and bit by
+// bit where the manual describes bits. Types are evaluated at run time, nothing is a template, and no
 // function of emulator/semantics/ is used.
 #pragma once
 
@@ -11,32 +11,32 @@
 namespace ptxrewrite::test {
 
 struct ReferenceInput {
-  // Per source operand in order, elements of groups one by one: its bits. Predicates are 0 or 1 with `!` applied;
+  // For each source operand in order (elements of groups separately): its bits. Predicates are 0 or 1 with `!` applied;
   // constants are sign-extended.
   std::span<const Raw> sources;
   bool carry = false;
 };
 
 struct ReferenceResult {
-  // Per destination register (p|q and {a, b} are several; sinks count): what it holds, of which only the register's
-  // width matters.
+  // For each destination register (p|q and {a, b} are several; sinks count): its bits, of which only the register's
+  // width is compared.
   std::vector<Raw> written;
-  bool carry = false; // what CC.CF holds behind an instruction with .cc
-  uint64_t units = 0; // how far the first result may be away from what is stated, as a number: of approximations
+  bool carry = false; // value of CC.CF after an instruction with .cc
+  uint64_t units = 0; // for approximations: allowed distance of the first result in units of the code
 };
 
 using Reference = std::function<ReferenceResult(const ReferenceInput&)>;
 
-// Empty for an instruction that nothing is stated about.
+// Returns an empty function for instructions that are not covered.
 Reference reference_for(const Statement& statement);
 
-// The families; each gives an empty function for what is not its own.
+// One function per family; each returns an empty function for other instructions.
 Reference arithmetic_reference(const Statement& statement);
 Reference bit_reference(const Statement& statement);
 Reference selection_reference(const Statement& statement);
 Reference video_reference(const Statement& statement);
 
-// The same for instructions with a float in them: by MPFR, and by tables of the values of narrow formats.
+// The same for instructions with a float: by MPFR, and by tables of the values of narrow formats.
 Reference float_reference_for(const Statement& statement);
 Reference float_arithmetic_reference(const Statement& statement);
 Reference float_comparison_reference(const Statement& statement);
@@ -48,7 +48,7 @@ Reference float_conversion_reference(const Statement& statement);
 inline Raw low_bits(Raw value, unsigned bits) {
   return bits >= 128 ? value : value & ((Raw{1} << bits) - 1);
 }
-// The number that the low `bits` bits of value mean.
+// The number that the low `bits` bits of value represent.
 inline Big number_of(Raw value, unsigned bits, bool is_signed) {
   const Raw low = low_bits(value, bits);
   const bool negative = is_signed && ((low >> (bits - 1)) & 1) != 0;
@@ -65,7 +65,7 @@ inline Big clamped_to(Big value, unsigned bits, bool is_signed) {
 inline bool bit_of(Raw value, unsigned index) {
   return index < 128 && ((value >> index) & 1) != 0;
 }
-// The number whose bit i is bit(i), for i below `bits`.
+// Returns the number whose bit i is bit(i), for i below `bits`.
 template <class Bit> Raw from_bits(unsigned bits, Bit bit) {
   Raw result = 0;
   for (unsigned i = 0; i < bits; ++i)

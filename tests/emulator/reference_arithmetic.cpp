@@ -13,12 +13,12 @@ ReferenceResult single(Big value) {
   return {{static_cast<Raw>(value)}, false};
 }
 
-// The upper or lower part of a product, or all of it, as the mnemonic says.
+// The upper or lower part of a product, or the whole product, depending on the mnemonic.
 struct Product {
   unsigned bits;
   bool is_signed;
-  unsigned shift;       // bits of the product that are dropped
-  unsigned source_bits; // what counts of each source
+  unsigned shift;       // number of low bits of the product that are dropped
+  unsigned source_bits; // used bits of each source
 
   explicit Product(const Statement& statement) {
     bits = ir::bit_width(statement.type());
@@ -28,7 +28,7 @@ struct Product {
     shift = statement.has("hi") ? (is_24 ? 16 : bits) : 0;
     if (statement.has("wide")) bits *= 2;
   }
-  // Two numbers of 64 bits have a product of 128: unsigned arithmetic has it for both signednesses.
+  // The product of two 64-bit numbers has 128 bits: unsigned arithmetic gives it for both signednesses.
   Big of(Raw a, Raw b) const {
     const auto x = static_cast<Raw>(number_of(a, source_bits, is_signed));
     const auto y = static_cast<Raw>(number_of(b, source_bits, is_signed));
@@ -39,13 +39,13 @@ struct Product {
   }
 };
 
-// a + b * c with everything modulo 2^bits; `carry` says whether the unsigned sum needs one bit more.
+// a + b * c modulo 2^bits; `carry`: the unsigned sum has an additional bit.
 ReferenceResult sum_with_carry(Raw a, Raw b, bool carry_in, unsigned bits) {
   const Raw sum = low_bits(a, bits) + low_bits(b, bits) + carry_in;
   return {{low_bits(sum, bits)}, (sum >> bits) != 0};
 }
 
-// The flag behind a subtraction is clear when it borrowed (what ptxas makes of it).
+// A subtraction clears the flag if it borrows (as in ptxas).
 ReferenceResult difference_with_carry(Raw a, Raw b, bool carry_in, unsigned bits) {
   const Big difference = number_of(a, bits, false) - number_of(b, bits, false) - (carry_in ? 0 : 1);
   return {{static_cast<Raw>(difference)}, difference >= 0};
@@ -90,7 +90,7 @@ Reference quotients(const Statement& statement) {
   return [=](const ReferenceInput& in) {
     const Big a = number_of(in.sources[0], type);
     const Big b = number_of(in.sources[1], type);
-    if (b == 0) return single(-1); // undefined: all ones, as ptxas folds it
+    if (b == 0) return single(-1); // undefined: all ones, as in ptxas's constant folding
     return single(remainder ? a - a / b * b : a / b);
   };
 }

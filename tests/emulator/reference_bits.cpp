@@ -1,4 +1,4 @@
-// Bits, one at a time: counts, fields, shifts, permutations and logic.
+// Bit operations, computed one bit at a time: counts, fields, shifts, permutations and logic.
 #include "tests/emulator/reference.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ ReferenceResult single(Raw value) {
 }
 constexpr Raw none_found = 0xffffffff;
 
-// A number of unlimited size, as an amount or a position.
+// An amount or a position, without any limit on its size.
 uint64_t amount_of(Raw value) {
   return static_cast<uint64_t>(low_bits(value, 32));
 }
@@ -35,7 +35,7 @@ Reference counts(const Statement& statement) {
       return single(ones);
     }
     const bool wanted = !(opcode == "bfind" && is_signed && bit_of(a, bits - 1));
-    unsigned above = 0; // bits above the topmost wanted one
+    unsigned above = 0; // number of bits above the topmost wanted bit
     while (above < bits && bit_of(a, bits - 1 - above) != wanted)
       ++above;
     if (opcode == "clz") return single(above);
@@ -70,8 +70,8 @@ Reference reversal(const Statement& statement) {
   };
 }
 
-// A position or length of a field: 8 bits, but for 64-bit types (which no machine instruction has, ptxas expands them)
-// all 32.
+// A position or length of a field: 8 bits, but all 32 for 64-bit types (which have no machine instruction: ptxas
+// expands them).
 uint64_t field_amount(Raw value, unsigned bits) {
   return static_cast<uint64_t>(low_bits(value, bits == 64 ? 32 : 8));
 }
@@ -144,7 +144,7 @@ Reference funnel_shift(const Statement& statement) {
   return [=](const ReferenceInput& in) {
     const uint64_t given = amount_of(in.sources[2]);
     const uint64_t amount = wrap ? given % 32 : std::min<uint64_t>(given, 32);
-    const uint64_t lowest = left ? 32 - amount : amount; // of the 64 bits, which lands in bit 0
+    const uint64_t lowest = left ? 32 - amount : amount; // index within the 64 bits of the bit that moves to bit 0
     return single(from_bits(32, [&](uint64_t i) {
       const uint64_t place = i + lowest;
       return place < 32 ? bit_of(in.sources[0], static_cast<unsigned>(place))
@@ -197,7 +197,7 @@ Reference logic(const Statement& statement) {
   const std::string opcode = statement.opcode;
   return [=](const ReferenceInput& in) {
     if (opcode == "cnot") return single(low_bits(in.sources[0], bits) == 0 ? 1 : 0);
-    auto source = [&](size_t index, unsigned i) { // a predicate is true when its constant is not 0
+    auto source = [&](size_t index, unsigned i) { // a predicate constant is true if it is not 0
       return bits == 1 ? in.sources[index] != 0 : bit_of(in.sources[index], i);
     };
     return single(from_bits(bits, [&](unsigned i) {

@@ -51,7 +51,7 @@ constexpr ExactOperation exact_operations[] = {
     {"sqrt", 1, [](const Format& f, mpfr_rnd_t r, const double* x) { return root(f, r, x[0]); }},
 };
 
-// The f64 NaN that comes out: the first one that goes in, made quiet.
+// Returns the f64 NaN result: the first NaN operand, made quiet.
 uint64_t passed_nan(const std::vector<uint64_t>& codes) {
   for (uint64_t code : codes)
     if (std::isnan(decoded(f64_numbers, code))) return code | 0x0008000000000000;
@@ -80,7 +80,7 @@ uint64_t computed(const Exact& operation, const Modifiers& modifiers, const Form
 
 Reference exact_arithmetic(const Statement& statement, const ExactOperation& operation) {
   Modifiers modifiers(statement);
-  // Without a rounding mad.f32 is compiled as fma.rn.ftz.
+  // mad.f32 without a rounding modifier is compiled to fma.rn.ftz.
   if (statement.opcode == "mad" && statement.type() == ScalarType::f32 && !has_rounding(statement))
     modifiers.flush = true;
   const Element result = element_of(statement.type());
@@ -127,7 +127,7 @@ uint64_t flushed_code(const Format& format, uint64_t code) {
   const double value = decoded(format, code);
   return std::isnan(value) ? code : encoded(format, flushed_number(format, value));
 }
-// f32 and f64 make a NaN quiet, single halves canonical, pairs of halves leave it.
+// f32 and f64 make a NaN quiet, single halves make it canonical, pairs of halves leave it unchanged.
 uint64_t sign_changed(const Statement& statement, const Format& format, uint64_t code) {
   const bool pair = element_of(statement.type()).count == 2;
   const bool nan = std::isnan(decoded(format, code));
@@ -193,7 +193,7 @@ Reference float_arithmetic_reference(const Statement& statement) {
       return {{has_property(statement, decoded(format, static_cast<uint64_t>(in.sources[0])), format)}};
     };
   }
-  // Forms of PTX 1.3 without a rounding are approximations, of f32 at least.
+  // Forms of PTX 1.3 without a rounding are approximations, at least for f32.
   const bool needs_rounding = opcode == "div" || opcode == "rcp" || opcode == "sqrt";
   if (needs_rounding && statement.type() == ScalarType::f32 && !has_rounding(statement)) return {};
   for (const ExactOperation& operation : exact_operations)
@@ -224,7 +224,7 @@ bool relation_holds(const Statement& statement, double a, double b) {
   return false;
 }
 
-// A 64-bit integer is no double, but its comparison with another one is that of their difference with zero.
+// A double cannot represent every 64-bit integer, but comparing two integers is comparing their difference with zero.
 bool compared(const Statement& statement, ScalarType type, Raw a, Raw b, unsigned element) {
   const Element floats = element_of(type);
   if (!floats.count) {
@@ -245,7 +245,7 @@ bool joined_with(const Statement& statement, bool value, const ReferenceInput& i
   return statement.has("and") ? value && c : statement.has("or") ? value || c : value != c;
 }
 
-// What set writes for true, of so many bits.
+// The value that set writes for true, in a type of this width.
 Raw true_code(ScalarType type, unsigned bits) {
   const Element element = element_of(type);
   return element.count ? encoded(element.format, 1.0) : low_bits(~Raw{0}, bits);
@@ -285,7 +285,7 @@ using MpfrFunction = int (*)(mpfr_ptr, mpfr_srcptr, mpfr_rnd_t);
 int reciprocal(mpfr_ptr d, mpfr_srcptr a, mpfr_rnd_t r) {
   return mpfr_ui_div(d, 1, a, r);
 }
-// MPFR's is +inf for -0.
+// MPFR returns +inf for -0.
 int reciprocal_root(mpfr_ptr d, mpfr_srcptr a, mpfr_rnd_t r) {
   return mpfr_zero_p(a) ? mpfr_ui_div(d, 1, a, r) : mpfr_rec_sqrt(d, a, r);
 }
@@ -316,7 +316,7 @@ uint64_t approximate_quotient(const Statement& statement, double a, double b, bo
   return std::isnan(result.value) ? canonical_nan_code(f32_numbers) : encoded(f32_numbers, result.value);
 }
 
-// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64: upper halves only, with 20 bits of fraction.
+// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64: use and compute only upper halves, with 20 fraction bits.
 uint64_t of_upper_half(MpfrFunction function, uint64_t code) {
   constexpr Format gross = {21, 1023, -1022};
   const double a = decoded(f64_numbers, code);

@@ -1,4 +1,4 @@
-// What the references of float instructions share: formats by type, elements of packed operands, modifiers.
+// Shared by the references of float instructions: formats by type, elements of packed operands, modifiers.
 #pragma once
 
 #include "tests/emulator/reference.h"
@@ -6,7 +6,7 @@
 
 namespace ptxrewrite::test {
 
-// The numbers in a register of a float type; none of other types.
+// The numbers in a register of a float type; count 0 for other types.
 struct Element {
   Format format{};
   unsigned count = 0;
@@ -36,7 +36,7 @@ inline uint64_t element_bits(Raw value, unsigned index, unsigned bits) {
   return static_cast<uint64_t>(low_bits(value >> (index * bits), bits));
 }
 
-// All ones but the sign.
+// All ones except the sign.
 inline uint64_t canonical_nan_code(const Format& format) {
   return (uint64_t{1} << (format.bits() - 1)) - 1;
 }

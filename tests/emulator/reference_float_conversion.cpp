@@ -1,4 +1,4 @@
-// Conversions with a float on a side: by MPFR, and by tables of the values of narrow formats.
+// Conversions from or to floats: by MPFR, and by tables of the values of narrow formats.
 #include "tests/emulator/reference.h"
 #include "tests/emulator/reference_float.h"
 #include "tests/unit/emulator/semantics/narrow_floats.h"
@@ -50,7 +50,7 @@ Reference to_integer(const Statement& statement) {
   };
 }
 
-// Exact by two halves of 64 bits.
+// Exact, computed from two halves of 64 bits.
 Rounded integer_as(const Format& format, mpfr_rnd_t mode, Big value) {
   Number exact(0, 130), high(0, 130);
   mpfr_set_si(high, static_cast<long>(value >> 32), MPFR_RNDN);
@@ -61,7 +61,7 @@ Rounded integer_as(const Format& format, mpfr_rnd_t mode, Big value) {
 }
 
 uint64_t finished(const Statement& statement, const Format& format, double value) {
-  if (statement.has("sat")) value = value > 0 ? std::min(value, 1.0) : 0.0; // NaN, too
+  if (statement.has("sat")) value = value > 0 ? std::min(value, 1.0) : 0.0; // also for NaN
   if (std::isnan(value)) return canonical_nan_code(format);
   if (statement.has("relu") && std::signbit(value)) value = 0;
   if (statement.has("satfinite") && std::isinf(value))
@@ -80,7 +80,7 @@ Reference from_integer(const Statement& statement) {
 
 // --- f16 bf16 f32 f64 ---
 
-// f32 and f64 keep a NaN's payload as far as there is room, and make it quiet; from halves and to them it is canonical.
+// f32 and f64 keep as much of a NaN's payload as fits, and make it quiet; from and to halves, it becomes canonical.
 uint64_t converted_nan(const Statement& statement, uint64_t code) {
   const ScalarType to = statement.type(), from = statement.type(1);
   if (statement.has("sat")) return 0;
@@ -103,7 +103,7 @@ Reference between_floats(const Statement& statement) {
     const uint64_t code = element_bits(in.sources[0], 0, static_cast<unsigned>(from.bits()));
     double value = decoded(from, code);
     if (std::isnan(value)) return {{converted_nan(statement, code)}};
-    // .ftz is about f32, on either side.
+    // .ftz applies to f32, as source and as destination.
     if (statement.has("ftz") && from.precision == 24) value = flushed_number(from, value);
     if (to_integral) value = integral(statement, value);
     Rounded result = converted(to, rounding_of(statement), value);
@@ -118,7 +118,7 @@ uint64_t half_code(const Statement& statement, const Format& format, uint64_t f3
                            : finished(statement, format, converted(format, rounding_of(statement), value).value);
 }
 
-// Of the fraction that a half cannot hold the first bits, as many as are random, are added to the random ones.
+// The first bits of the fraction beyond the half's precision, as many as there are random bits, are added to those.
 uint64_t stochastic_half(const Statement& statement, const Format& format, uint64_t f32_code, uint64_t random) {
   const double value = decoded(f32_numbers, f32_code);
   if (std::isnan(value)) return canonical_nan_code(format);
@@ -155,10 +155,10 @@ Reference to_tf32(const Statement& statement) {
     const bool away = statement.has("rna");
     if (std::isnan(value)) {
       if (!away || statement.has("satfinite")) return {{0x7fffffff}};
-      const uint32_t cut = code & 0xffffe000; // as ptxas folds it, but never an infinity
+      const uint32_t cut = code & 0xffffe000; // as in ptxas's constant folding, but never an infinity
       return {{(cut & 0x7fffff) != 0 ? cut : cut | 0x400000}};
     }
-    // To nearest, ties away: half a unit more, then toward zero.
+    // To nearest, ties away: adds half a unit, then truncates.
     const uint32_t rounded_away = std::isinf(value) ? code : (code + 0x1000) & 0xffffe000;
     const double result =
         away ? decoded(f32_numbers, rounded_away) : converted(tf32_numbers, rounding_of(statement), value).value;
@@ -201,7 +201,7 @@ Reference to_narrow(const Statement& statement, const NarrowFormat& format) {
     Raw result = 0;
     for (size_t i = 0; i < values.size(); ++i) {
       uint32_t bits = i < 2 ? random >> 16 : random & 0xffff;
-      // Codes of four bits: the first two sources have the upper byte of each half, the others the lower ones.
+      // 4-bit codes: the first two sources use the upper byte of each half, the others the lower bytes.
       if (stride == 4)
         bits =
             i < 2 ? ((random >> 24) << 8 | ((random >> 8) & 0xff)) : (((random >> 16) & 0xff) << 8 | (random & 0xff));
@@ -233,7 +233,7 @@ Reference from_narrow(const Statement& statement, const NarrowFormat& format) {
 uint32_t power_code(const Statement& statement, double value) {
   if (std::isnan(value)) return 0xff;
   const double magnitude = std::fabs(value);
-  uint32_t code = 0; // the largest power of two not above, or the smallest not below
+  uint32_t code = 0; // the largest power of two that is not above the value, or the smallest that is not below
   while (code < 0xff && std::ldexp(1.0, static_cast<int>(code) - 127) < magnitude)
     ++code;
   const bool above = code > 0 && std::ldexp(1.0, static_cast<int>(code) - 127) > magnitude;
@@ -285,7 +285,7 @@ Reference float_conversion_reference(const Statement& statement) {
 
 Reference float_reference_for(const Statement& statement) {
   if (is_stated_in_unit_tests(statement)) return {};
-  // What an integer means as an element of floats, or `!` in front of them, is nowhere said.
+  // The meaning of an integer as an element of floats, or of `!` before one, is not documented.
   for (const StatementOperand& operand : statement.operands) {
     if (operand.negated && operand.letter != 'p') return {};
     if (operand.kind == StatementOperand::Kind::group)

@@ -9,7 +9,7 @@ namespace {
 
 using ir::ScalarType;
 
-// Is the comparison that the mnemonic names true for numbers with this difference?
+// Is the mnemonic's comparison true for numbers with this difference?
 bool compares(const Statement& statement, Big difference) {
   for (const std::string& word : statement.words) {
     if (word == "eq") return difference == 0;
@@ -40,7 +40,7 @@ Reference comparison(const Statement& statement) {
   };
 }
 
-// Is the 32-bit float at least zero? NaN is not; -0 is, and with .ftz all that lies below the smallest normal number.
+// Is the 32-bit float at least zero? NaN is not; -0 is, and with .ftz every number below the smallest normal one.
 bool is_at_least_zero(Raw bits, bool flush) {
   const Raw magnitude = low_bits(bits, 31);
   if (magnitude > 0x7f800000) return false;
@@ -65,7 +65,7 @@ Reference conversion(const Statement& statement) {
   return [=](const ReferenceInput& in) -> ReferenceResult {
     Big value = number_of(in.sources[0], from);
     if (saturate) value = clamped_to(value, ir::bit_width(to), ir::is_signed(to));
-    // The register, if wider, holds the number that the destination type means.
+    // A wider register holds the number in the destination type.
     return {{static_cast<Raw>(number_of(static_cast<Raw>(value), to))}, false};
   };
 }
@@ -83,16 +83,16 @@ Reference packing(const Statement& statement) {
   };
 }
 
-// Between a register and its parts, the first of which is the least significant; or one to one.
+// Between a register and its parts, the first of which is the least significant; or a single register.
 Reference move(const Statement& statement) {
   const unsigned bits = ir::bit_width(statement.type());
   const size_t targets = std::max<size_t>(1, statement.operands[0].elements.size());
   const size_t sources = std::max<size_t>(1, statement.operands[1].elements.size());
   const bool is_predicate = bits == 1;
   if (statement.operands[1].kind == StatementOperand::Kind::special) return {};
-  // A constant has 64 bits; ptxas fills those above with zeros.
+  // A constant has 64 bits; ptxas extends it with zeros.
   const bool constant = statement.operands[1].kind == StatementOperand::Kind::constant;
-  // A vector from one plain register is nothing that the manual knows; ptxas makes the other components zero.
+  // A vector from one plain register is undocumented; ptxas sets the other components to zero.
   const bool from_one_register = (statement.has("v2") || statement.has("v4")) && sources == 1;
   if (from_one_register && constant) return {};
   return [=](const ReferenceInput& in) -> ReferenceResult {

@@ -1,4 +1,4 @@
-// The video instructions, as the manual's pseudo-code describes them, in exact numbers.
+// The video instructions, following the manual's pseudo-code, in exact numbers.
 #include "tests/emulator/reference.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ Part part_of(const StatementOperand& operand) {
   return {static_cast<unsigned>(operand.selector[1] - '0') * bits, bits};
 }
 
-// The manual computes in 34 bits and hands on 33.
+// The manual computes in 34 bits and passes on 33.
 Big narrowed(Big value, unsigned bits) {
   return number_of(static_cast<Raw>(value), bits, true);
 }
@@ -35,7 +35,7 @@ bool holds(const Statement& statement, Big a, Big b) {
   return false;
 }
 
-// What the instruction's name computes of two numbers; the digit behind it is no part of the name.
+// Computes the instruction's operation on two numbers; the digit after the name is not part of it.
 Big primary(const Statement& statement, std::string_view name, Big a, Big b) {
   if (name == "vadd") return a + b;
   if (name == "vsub") return a - b;
@@ -106,7 +106,7 @@ Reference multiply_add(const Statement& statement) {
     Big sum =
         number_of(in.sources[0] >> a.first, a.bits, signs.a) * number_of(in.sources[1] >> b.first, b.bits, signs.b);
     if (negate_product) sum = -sum;
-    // A negated c is complemented as a word, then read with the sign of the result, then one is added.
+    // A negated c is complemented as a word, read with the sign of the result, then incremented.
     sum += number_of(negate_c ? ~in.sources[2] : in.sources[2], 32, is_signed) + (negate_c ? 1 : 0);
     if (plus_one) sum += 1;
     const Big power = Big{1} << shift;
@@ -116,7 +116,7 @@ Reference multiply_add(const Statement& statement) {
   };
 }
 
-// Which halves or bytes of b:a an operand names, element 0 first.
+// The halves or bytes of b:a that an operand selects, element 0 first.
 std::vector<unsigned> elements_of(const StatementOperand& operand, unsigned count, unsigned first_default) {
   std::vector<unsigned> result;
   for (unsigned i = 0; i < count; ++i)

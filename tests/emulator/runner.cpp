@@ -20,14 +20,14 @@ namespace ptxrewrite::test {
 
 namespace {
 
-constexpr unsigned slot_bytes = 16; // of a register in a thread's record and of one output
+constexpr unsigned slot_bytes = 16; // per register in a thread's record and per output
 constexpr size_t record_bytes = register_letters.size() * registers_per_letter * slot_bytes;
 
 std::string name_of(const StatementOperand& operand) {
   return std::string("%") + operand.letter + std::to_string(operand.number);
 }
 
-// What loads and stores call a register's type.
+// Returns the type of a register for loads and stores.
 std::string_view memory_type(char letter) {
   switch (letter) {
   case 'c':
@@ -47,7 +47,7 @@ std::string_view memory_type(char letter) {
   }
 }
 
-// %l18: the thread's record; %l19: the thread's place in the first output.
+// %l18: the thread's record; %l19: the thread's position in the first output.
 class KernelWriter {
 public:
   explicit KernelWriter(size_t threads) : threads_(threads) {
@@ -65,7 +65,7 @@ public:
   }
 
   void add(const GuardedStatement& guarded) {
-    // The carry flag is %p9's, whatever the instruction makes of it.
+    // The carry flag is a copy of %p9, whether or not the instruction changes it.
     text_ += "selp.b32 %r17, 1, 0, %p9;\nadd.cc.u32 %r17, %r17, -1;\n";
     text_ += guarded.before;
     if (guarded.guard != Guard::none) text_ += guarded.guard == Guard::plain ? "@%p8 " : "@!%p8 ";
@@ -122,8 +122,8 @@ void write(const std::filesystem::path& path, std::string_view bytes) {
 }
 
 // The environment's PTXREWRITE_KEEP_KERNELS names a folder that gets every kernel with a launch file, so that a GPU can
-// run the same; names that begin with "approximate" are of those whose results are not exact. The modules say no more
-// of their target than a GPU of the last years has; instructions that it lacks keep their kernel from being recorded.
+// run the same; names that begin with "approximate" are for inexact results. The modules only require
+// a recent GPU as target; kernels with instructions that it lacks are not recorded.
 void keep(std::string text, std::span<const std::byte> records, size_t threads, size_t result_bytes) {
   const char* folder = std::getenv("PTXREWRITE_KEEP_KERNELS");
   if (!folder) return;
@@ -135,7 +135,7 @@ void keep(std::string text, std::span<const std::byte> records, size_t threads, 
   const std::filesystem::path path = std::filesystem::path(folder) / name;
   const std::string base = name;
   write(path.string() + ".ptx", text);
-  // Most kernels start from the same registers.
+  // Most kernels start with the same registers.
   static std::map<std::string, std::string> known;
   auto [file, is_new] =
       known.try_emplace(std::string(reinterpret_cast<const char*>(records.data()), records.size()), base + ".bin");
@@ -164,8 +164,8 @@ std::unique_ptr<ir::Module> read_through_ssa(const std::string& text) {
   return read(ir::print(*module));
 }
 
-// The environment's PTXREWRITE_KEEP_TEXTS names a folder that gets the text of every kernel: judge_kernels.py asks
-// ptxas about them.
+// The environment's PTXREWRITE_KEEP_TEXTS names a folder that gets the text of every kernel: judge_kernels.py passes
+// them to ptxas.
 void keep_text(const std::string& text) {
   static unsigned count = 0;
   if (const char* folder = std::getenv("PTXREWRITE_KEEP_TEXTS"))

@@ -1,5 +1,5 @@
-// Runs statements on the emulator: each once in each thread of a grid, with source registers that the test chose, and
-// hands back what the destination registers hold afterwards. The whole way is used: text, reader, decoder, warps.
+// Runs statements on the emulator: each once in each thread of a grid, with source registers that the test chooses, and
+// returns the destination registers. Uses all stages: text, reader, decoder, warps.
 #pragma once
 
 #include "support/result.h"
@@ -15,11 +15,11 @@ namespace ptxrewrite::test {
 
 inline constexpr std::string_view register_letters = "pchrlqfd";
 inline constexpr unsigned registers_per_letter = 10;
-// Registers with a part of their own: no statement may use them.
+// Reserved registers: no statement may use them.
 inline constexpr unsigned guard_predicate = 8;
 inline constexpr unsigned carry_predicate = 9;
 
-// What the registers of one thread hold in front of every statement: bits, of which the register's width counts.
+// Registers of one thread before every statement: bits, of which the register's width is used.
 struct ThreadRegisters {
   std::array<std::array<Raw, registers_per_letter>, register_letters.size()> values{};
   Raw& of(char letter, unsigned number) { return values[register_letters.find(letter)][number]; }
@@ -31,8 +31,8 @@ enum class Guard : uint8_t { none, plain, negated }; // @%p8, @!%p8
 struct GuardedStatement {
   Statement statement;
   Guard guard = Guard::none;
-  // The same statement as it is spelled where operands are no plain registers (empty: as it is), and what moves them
-  // there and back, for all threads.
+  // The statement's spelling if operands are not plain registers (empty: the statement itself), with the moves of these
+  // operands before and after it, for all threads.
   std::string before{}, spelled{}, after{};
   bool executes(const ThreadRegisters& thread) const {
     const bool predicate = thread.of('p', guard_predicate) != 0;
@@ -41,23 +41,23 @@ struct GuardedStatement {
 };
 
 struct Observation {
-  std::vector<Raw> registers; // the destination's registers in order, behind the statement
-  bool carry = false;         // CC.CF behind it; in front of it %p9 decides
+  std::vector<Raw> registers; // the destination's registers in order, after the statement
+  bool carry = false;         // CC.CF after it; before it, CC.CF is a copy of %p9
 };
 
-// As the text has the kernel, or read, taken into SSA form and out of it, printed and read again.
+// The kernel as written, or read, converted to SSA form and back, printed and read again.
 enum class Way : uint8_t { as_written, through_ssa };
 
-// Takes `--generated` off the words of a command line: all that is run after that is generated code. False: there is no
-// generator here, which is said.
+// Removes `--generated` from the words of a command line: everything that runs later is generated code. Prints a
+// message and returns false if there is no generator.
 bool take_engine(std::vector<std::string_view>& words);
 
 // Runs one thread of the kernel `k` of a module, whose parameters are a pointer to `result_bytes` bytes of zeros and,
-// behind it, aligned to 64 bytes, `parameter`. What it leaves in these bytes.
+// after it, aligned to 64 bytes, `parameter`. Returns the contents of these bytes.
 Result<std::vector<std::byte>> run_text(const std::string& text, std::span<const std::byte> parameter,
                                         size_t result_bytes, Way way);
 
-// result[statement][thread]. The number of threads is a multiple of 32; they make up blocks of 128 (or fewer).
+// result[statement][thread]. The number of threads is a multiple of 32; they form blocks of 128 (or fewer).
 Result<std::vector<std::vector<Observation>>> run_statements(std::span<const GuardedStatement> statements,
                                                              std::span<const ThreadRegisters> threads,
                                                              Way way = Way::as_written);

@@ -17,7 +17,7 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-// At separators that stand outside of braces.
+// Splits at separators outside of braces.
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   int depth = 0;
@@ -35,7 +35,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
-// Integers are sign-extended when they carry a minus; 0f and 0d give their bits; decimals the bits of a double.
+// Integers with a minus are sign-extended; 0f and 0d give their bits; decimals the bits of a double.
 Raw constant(const std::string& text) {
   const bool prefixed = text.size() > 2 && text[0] == '0';
   if (prefixed && (std::tolower(text[1]) == 'f' || std::tolower(text[1]) == 'd'))

@@ -1,4 +1,4 @@
-// One statement of PTX as text, taken apart: its words and operands, for tests that state what it must compute.
+// One statement of PTX as text, split into words and operands, for tests that state its result.
 #pragma once
 
 #include "ir/isa/types.h"
@@ -21,7 +21,7 @@ struct StatementOperand {
   bool negated = false;                   // !p
   bool minus = false;                     // -a
   std::string selector;                   // "b0", "h10"
-  Raw value = 0;                          // of a constant: sign-extended; of 0f and 0d the bits
+  Raw value = 0;                          // of a constant: sign-extended; for 0f and 0d the bits
   std::vector<StatementOperand> elements; // {a, b} or p|q
 
   bool is_register() const { return kind == Kind::register_; }
@@ -31,7 +31,7 @@ struct StatementOperand {
 struct Statement {
   std::string text;
   std::string opcode;
-  std::vector<std::string> words; // behind the opcode
+  std::vector<std::string> words; // after the opcode
   std::vector<ir::ScalarType> types;
   std::vector<StatementOperand> operands;
 
@@ -40,11 +40,11 @@ struct Statement {
   ir::ScalarType type(size_t index = 0) const { return index < types.size() ? types[index] : ir::ScalarType::none; }
 };
 
-// Packed numbers that PTX 9.1 to 9.4 added: tests/unit/emulator/semantics/packed_integers_test.cpp and
-// narrow_numbers_test.cpp state what they compute; the references here know nothing of them.
+// Packed numbers added by PTX 9.1 to 9.4: tests/unit/emulator/semantics/packed_integers_test.cpp and
+// narrow_numbers_test.cpp state their results; the references here do not cover them.
 bool is_stated_in_unit_tests(const Statement& statement);
 
-// The registers among an operand and inside it, in order; sinks count as nothing.
+// The registers of an operand, including elements, in order; sinks are left out.
 std::vector<const StatementOperand*> registers_of(const StatementOperand& operand);
 
 } // namespace ptxrewrite::test

@@ -1,11 +1,11 @@
-// What the linear-form analysis says of values, against the emulator: in every thread of launches of the samples and of
+// Tests the results of the linear-form analysis against the emulator: in every thread of launches of the samples and of
 // random kernels.
 //
 //   check_forms LAUNCH_FILE...           in all shapes of the launch file, smallest size
 //   check_forms --kernels N [--first S]  random kernels about index arithmetic, every other one about anything
-//   ... --spoil                          forms are taken for something else: then there must be mismatches
+//   ... --spoil                          forms are changed on purpose: then there must be mismatches
 //
-// Exit code 1 when a value is not what its form says, or when almost nothing was compared.
+// Exit code 1 if a value differs from its form, or if almost nothing was compared.
 #include "evaluate/launches/launch_input.h"
 #include "launch/shapes.h"
 #include "tests/forms/form_checker.h"
@@ -23,7 +23,7 @@ using namespace ptxrewrite;
 using tests::FormChecker;
 using tests::FormCounts;
 
-constexpr uint64_t fuel = 3'000'000; // warp instructions per block, for shapes that a kernel is not meant for
+constexpr uint64_t fuel = 3'000'000; // warp instructions per block, for shapes that a kernel does not support
 
 struct Tally {
   FormCounts counts;
@@ -55,7 +55,7 @@ bool check_sample(const std::string& path, bool spoil, Tally& tally) {
       return &checker;
     };
     const auto device = cuda::make_emulator_device(options);
-    // A kernel may fault in a shape it is not meant for; what it computed until then is looked at.
+    // A kernel may fault in an unsupported shape; the values computed before are compared.
     const auto result = cuda::run_plan(plan, *input->module, *device);
     if (!shape.derived && (!result || result->failed_launch)) {
       std::fprintf(stderr, "%s, %s: does not run\n", path.c_str(), shape.name.c_str());

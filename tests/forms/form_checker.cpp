@@ -11,7 +11,7 @@ namespace ptxrewrite::tests {
 
 namespace {
 
-constexpr uint64_t all_blocks_up_to = 12; // of larger grids: the first ones, the last ones, some between
+constexpr uint64_t all_blocks_up_to = 12; // larger grids: the first and last blocks and some between
 constexpr size_t most_mismatches = 20;
 
 using Index = std::array<uint32_t, 3>;
@@ -54,7 +54,7 @@ struct FormChecker::Analysis {
     }
   }
 
-  // The edges by which control comes from the end of one block to another, through empty ones; null where that is not
+  // The edges on which control flows from the end of one block to another, through empty blocks; nullptr if this is not
   // one path.
   const std::vector<ir::EdgeId>* path(ir::BlockId from, ir::BlockId to) {
     auto [row, is_new] = paths.try_emplace({from.index(), to.index()});
@@ -75,8 +75,8 @@ struct FormChecker::Analysis {
   ir::Function function;
   bool has_forms = false;
   std::unique_ptr<ir::LinearForms> forms;
-  std::vector<uint32_t> order; // by instruction: its place among the real ones of its block, from 1
-  std::vector<uint32_t> last;  // by block: place of its last one, 0 without any
+  std::vector<uint32_t> order; // by instruction: its position among the real instructions of its block, from 1
+  std::vector<uint32_t> last;  // by block: position of its last real instruction, 0 if none
   std::map<std::pair<uint32_t, uint32_t>, std::vector<ir::EdgeId>> paths;
 };
 
@@ -86,7 +86,7 @@ struct FormChecker::Thread {
   std::vector<uint64_t> trips; // by loop
 };
 
-// What one launch makes of the forms.
+// The forms of a kernel in one launch.
 struct FormChecker::LaunchForms {
   LaunchForms(Analysis& of_kernel, const emulator::Block& block) : analysis(of_kernel) {
     const emulator::LaunchRequest& request = *block.launch->request;
@@ -158,12 +158,12 @@ struct FormChecker::LaunchForms {
 
   Analysis& analysis;
   Index grid{}, extents{};
-  uint64_t excess = 0; // of coefficients, on purpose
+  uint64_t excess = 0; // added to coefficients, for spoil()
   ir::LaunchValues launch;
   std::vector<char> holds;                           // by obligation
   std::unordered_map<uint64_t, NumericForm> numeric; // by value and block
   std::unordered_map<uint64_t, std::vector<Thread>> blocks;
-  std::map<std::vector<uint64_t>, uint64_t> seen; // values that must be the same, by what may tell them apart
+  std::map<std::vector<uint64_t>, uint64_t> seen; // values that must be equal, by everything that they may depend on
 };
 
 FormChecker::FormChecker(const ir::Module& module) : module_(module) {}
@@ -187,7 +187,7 @@ FormChecker::LaunchForms* FormChecker::forms_of(const emulator::Block& block) {
   return launch_->is_watched(block.linear) ? launch_.get() : nullptr;
 }
 
-// Control of these lanes has come to an instruction: which blocks did they enter since the last one?
+// These lanes have reached an instruction: determines the blocks that they have entered since the last one.
 void FormChecker::visit(LaunchForms& launch, const emulator::Block& block, const emulator::Warp& warp,
                         ir::InstructionId id, uint32_t lanes) {
   Analysis& analysis = launch.analysis;
@@ -198,7 +198,7 @@ void FormChecker::visit(LaunchForms& launch, const emulator::Block& block, const
   for (; lanes; lanes &= lanes - 1) {
     Thread& thread = threads[warp.index * 32 + static_cast<unsigned>(std::countr_zero(lanes))];
     const bool is_first = !thread.block.valid();
-    // The same instruction again without a way out of the block: it waited.
+    // The same instruction again without leaving the block: it waited.
     const bool moves =
         is_first ? here != analysis.function.entry()
                  : here != thread.block || (order <= thread.order && thread.order == analysis.last[here.index()]);
@@ -221,7 +221,7 @@ void FormChecker::visit(LaunchForms& launch, const emulator::Block& block, const
   }
 }
 
-// `block_of_use`: where the value is read; invalid: it has just been made.
+// `block_of_use`: where the value is read; invalid: it has just been computed.
 void FormChecker::compare(LaunchForms& launch, const emulator::ObservedInstruction& at,
                           const emulator::ObservedValue& value, ir::ValueId id, ir::BlockId block_of_use) {
   const ir::LinearForms& forms = *launch.analysis.forms;
@@ -266,7 +266,7 @@ void FormChecker::compare(LaunchForms& launch, const emulator::ObservedInstructi
       continue;
     }
     if (form.kind > ir::ValueClass::block_uniform) continue;
-    // The same in all threads, in the same trip if it may change from trip to trip.
+    // Equal in all threads, in the same iteration if it may change between iterations.
     std::vector<uint64_t> key{id.index(), block_of_use.index(), bits};
     if (form.kind == ir::ValueClass::block_uniform) key.push_back(at.block->linear);
     const ir::BlockId definition = forms.def_use().definition(id).block;
@@ -301,7 +301,7 @@ void FormChecker::executing(const emulator::ObservedInstruction& at) {
   if (!launch || at.warp->activation != &at.warp->root) return;
   visit(*launch, *at.block, *at.warp, at.instruction, at.warp->active);
   const Analysis& analysis = launch->analysis;
-  // Values among the sources, in the order of the operands; anything else that is seen must be one of these, too.
+  // Values among the sources, in the order of the operands; every other observed source must match one of these.
   std::vector<const ir::Operand*> operands;
   for (const ir::Operand& operand : analysis.function.operands_of(at.instruction)) {
     const bool is_read = !operand.is_group() && !operand.is_definition() && !operand.has(ir::OperandFlag::old_value);

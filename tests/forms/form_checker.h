@@ -1,14 +1,14 @@
-// Watches a kernel on the emulator and compares every value that the linear-form analysis says something of with what
-// it says: forms are evaluated for the thread, the launch and the trips of the loops that the thread is in; values that
-// are the same for all threads of a launch or block without having a form are compared between those threads.
+// Observes a kernel on the emulator and compares every value that the linear-form analysis describes with
+// its form: forms are evaluated for the thread, the launch and the iterations of the thread's loops; values that
+// are uniform in a launch or block without having a form are compared between its threads.
 //
 //   FormChecker checker(*module);
-//   checker.new_launch();                        // before each
+//   checker.new_launch();                        // before each launch
 //   ... launch with .observer = &checker ...
 //   checker.mismatches(), checker.counts()
 //
-// A value whose obligations this launch does not fulfil is not compared. Of launches with many blocks some are looked
-// at. Divergent-linear values are left to tests/unit/ir/linear_random_test.cpp.
+// A value whose obligations do not hold in this launch is not compared. In launches with many blocks only some are
+// observed. Divergent-linear values are left to tests/unit/ir/linear_random_test.cpp.
 #pragma once
 
 #include "emulator/core/observer.h"
@@ -27,7 +27,7 @@ struct FormCounts {
   uint64_t values = 0;       // compared with a form, thread by thread
   uint64_t with_threads = 0; // of them, forms with thread or block indices
   uint64_t with_loops = 0;   // of them, forms with loop offsets
-  uint64_t obliged = 0;      // of them, under obligations that this launch fulfils
+  uint64_t obliged = 0;      // of them, under obligations that hold in this launch
   uint64_t unfulfilled = 0;  // not compared: an obligation does not hold in this launch
   uint64_t uniform = 0;      // compared between threads
   uint64_t lost = 0;         // transitions between blocks that could not be followed
@@ -40,7 +40,7 @@ public:
   ~FormChecker() override;
 
   void new_launch();
-  // From the next launch on it compares with coefficients of %tid.x that are off by one: is it noticed?
+  // From the next launch on, compares with coefficients of %tid.x that are off by one, which must be detected.
   void spoil() { is_spoilt_ = true; }
   const std::vector<std::string>& mismatches() const { return mismatches_; }
   const FormCounts& counts() const { return counts_; }
@@ -65,7 +65,7 @@ private:
 
   const ir::Module& module_;
   bool is_spoilt_ = false;
-  std::map<std::string, std::unique_ptr<Analysis>> analyses_; // by kernel; null: no SSA form
+  std::map<std::string, std::unique_ptr<Analysis>> analyses_; // by kernel; nullptr: no SSA form
   std::unique_ptr<LaunchForms> launch_;
   std::vector<std::string> mismatches_;
   FormCounts counts_;

@@ -1,10 +1,10 @@
-// Writes as text what the libraries make of PTX files and of random kernels: one file for each kind of result.
+// Writes as text the libraries' results for PTX files and random kernels: one file for each kind of result.
 //
 //   freeze_dump FOLDER NAME=FILE.ptx ...             FOLDER/NAME/KIND: read, ssa, pass.r2d2.hardware, lower.sm_80 ...
 //   freeze_dump FOLDER fuzz=FIRST-LAST ...           FOLDER/fuzz/FIRST/KIND, the kernels of these seeds in one file
 //   freeze_dump FOLDER launches=SEED ...             FOLDER/kSEED.toml, .ptx and buffers, for the commands that launch
 //
-// The same on every machine: no assembler is asked, and nothing printed is a time, an address or a path.
+// The output is the same on every machine: no assembler is used, and no time, address or path is printed.
 #include "grammar/reader.h"
 #include "ir/core/print.h"
 #include "ir/machine/registers/allocation.h"
@@ -31,7 +31,7 @@ using namespace ptxrewrite;
 
 constexpr std::array<uint32_t, 8> targets = {13, 20, 52, 61, 70, 75, 80, 90};
 
-// Texts by kind of result. Those of one item, or of several random kernels one after the other.
+// Texts by kind of result: of one item, or of several random kernels concatenated.
 using Dump = std::map<std::string, std::string>;
 
 std::unique_ptr<ir::Module> read(const std::string& text, std::string* messages = nullptr) {
@@ -79,7 +79,7 @@ std::string rewritten(const std::string& text, const std::string& passes, transf
   return report_text(*report) + ir::print(*module);
 }
 
-// Further options than none, of passes whose results they change most.
+// Pipelines with options, for passes whose results depend most on them.
 const std::vector<std::pair<std::string, transforms::OutputForm>>& further_pipelines() {
   using enum transforms::OutputForm;
   static const std::vector<std::pair<std::string, transforms::OutputForm>> pipelines = {
@@ -101,7 +101,7 @@ const std::vector<std::pair<std::string, transforms::OutputForm>>& further_pipel
   return pipelines;
 }
 
-// Families of rewrites have the legal form alone.
+// Families of rewrites have only the legal form.
 bool has_other_forms(const transforms::PassDescription& pass) {
   return !std::ranges::equal(pass.options, transforms::legal::family_options(), {},
                              &transforms::PassOptionDescription::name, &transforms::PassOptionDescription::name);
@@ -113,7 +113,7 @@ void dump_passes(const std::string& text, Dump& dump) {
   dump["pass..legal"] += identity;
   auto add = [&](const std::string& passes, transforms::OutputForm form) {
     std::string result = rewritten(text, passes, form);
-    // Most passes leave most kernels as they are.
+    // Most passes do not change most kernels.
     if (result.ends_with(identity)) result.replace(result.size() - identity.size(), identity.size(), "unchanged\n");
     std::string kind = "pass." + passes + "." + forms.at(static_cast<size_t>(form));
     std::erase(kind, '"');

@@ -1,4 +1,4 @@
-// A tiny reader of single statements for the tests of the instruction table: the real grammar is not involved.
+// A small reader of single statements for the tests of the instruction table, independent of the grammar.
 //
 // Registers get their type from their name: %p .pred, %c .b8, %h .b16, %r .b32, %l %A .b64, %f .f32, %d .f64, %q .b128,
 // and %xu32_1 .u32 for any type. Names in capitals are labels, other names symbols.
@@ -217,7 +217,7 @@ private:
   std::deque<std::vector<OperandSummary>> storage_;
 };
 
-// Empty if the table takes the statement, else why not. "opaque" for an instruction that no row knows.
+// Returns an empty string if the table accepts the statement, else why not. "opaque": no row matches.
 inline std::string check_statement(std::string_view text) {
   Statement statement(text);
   auto id = resolve_form(statement.mnemonic);

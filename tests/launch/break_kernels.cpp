@@ -1,7 +1,7 @@
-// break-kernels: a pass that is wrong on purpose, so that it can be seen that `verify` finds what is wrong.
+// break-kernels: a pass that is wrong on purpose, to test that `verify` finds errors.
 //   value: adds 1 to the immediate of integer additions
 //   fault: moves stores by 2^30 bytes
-//   race:  takes barriers out
+//   race:  removes barriers
 #include "ir/core/function.h"
 #include "transforms/manager/pass.h"
 

@@ -1,6 +1,6 @@
 // Evaluates launch predicates from standard input, one a line: the block's three dimensions, the grid's, the number of
-// parameters, each parameter's bytes in base 16 (first byte first), then the expression. Prints the value, `error` when
-// there is none, `syntax` when the expression does not parse.
+// parameters, each parameter's bytes in base 16 (first byte first), then the expression. Prints the value, `error` if
+// there is none, `syntax` if the expression does not parse.
 #include "launch/predicate.h"
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// Feeds mutated launch files and side files to their readers: every input must end in a diagnostic that renders or in a
-// plan whose buffers can be filled, never in a crash or a hang. Meant to be built with sanitizers.
+// Feeds mutated launch files and side files to their readers: every input must lead to a diagnostic that renders or a
+// plan whose buffers can be filled, never to a crash or a hang. Intended for builds with sanitizers.
 //
 //   fuzz_launch_inputs [--count N] [--seed S] [--only NUMBER] FILE.toml... FILE.json...
 #include "launch/launch_file.h"
@@ -32,7 +32,7 @@ bool renders(const Diagnostics& diagnostics, const SourceFile& source) {
   return true;
 }
 
-// "" or what is wrong.
+// Returns "" or the error.
 std::string try_launch_file(const std::string& text, Tally& tally) {
   SourceFile source("mutation.toml", text);
   Diagnostics diagnostics;
@@ -73,7 +73,7 @@ std::string try_side_file(const std::string& text, Tally& tally) {
   if (file.has_value() == diagnostics.has_errors()) return "a file with errors, or none without";
   ++(file ? tally.side_files : tally.refused);
   if (!file) return {};
-  // What was read can be written and read again.
+  // The result can be written and read again.
   Diagnostics again;
   auto second = launch::read_side_file(SourceFile("again.json", launch::write_side_file(*file)), again);
   return second && launch::write_side_file(*second) == launch::write_side_file(*file) ? "" : "does not read back";
@@ -118,7 +118,7 @@ int main(int count_of_arguments, char** arguments) {
               static_cast<unsigned long long>(count), static_cast<unsigned long long>(tally.plans),
               static_cast<unsigned long long>(tally.side_files), static_cast<unsigned long long>(tally.refused),
               static_cast<unsigned long long>(tally.failures));
-  // Mutations that are all refused at once would test little.
+  // If all mutations were rejected immediately, little would be tested.
   const bool some_pass = count == 1 || (tally.plans > count / 20 && tally.side_files > 0);
   return tally.failures == 0 && some_pass ? 0 : 1;
 }

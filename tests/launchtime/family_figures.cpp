@@ -1,11 +1,11 @@
-// What families of launch-time rewrites gain over any PTX files: a table by family and for -O, over all files, those by
-// which rules may have been made, and the half that is held out (by a hash of the file's name).
+// The gains of families of launch-time rewrites on any PTX files: a table by family and for -O, over all files, those
+// that may have been used to make rules, and the half that is held out (by a hash of the file's name).
 //
 //   family_figures [--families memory --families -O ...] [--arch sm_80] [--ptxas] [--jobs N] [--rows FILE]
 //                  [--worst N] [--list FAMILY] FILE_OR_FOLDER ...
 //
-// --ptxas: passes choose by ptxas, which takes long. --rows keeps a row for each kernel and file; a later run with the
-// same file measures what it has no rows of. Exit code 1 if a file fails: a crash, a text that ptxas refuses or that
+// --ptxas: passes choose by ptxas, which is slow. --rows keeps a row for each kernel and file; a later run with the
+// same file measures only missing rows. Exit code 1 if a file fails: a crash, a text that ptxas rejects or that
 // does not read back; 77 without ptxas.
 #include "cli/options.h"
 #include "support/ptxas.h"

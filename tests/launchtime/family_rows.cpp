@@ -41,7 +41,7 @@ std::unique_ptr<ir::Module> read_text(const std::string& name, const std::string
   return module;
 }
 
-// Machine instructions of a kernel by the model, weighted by loops; 0 if it has no SSA form.
+// Machine instructions of a kernel by the model, weighted by loop depth; 0 if it has no SSA form.
 double weight_of(const ir::Function& function) {
   ir::Function copy(function);
   if (!ir::construct_ssa(copy)) return 0;
@@ -73,13 +73,13 @@ void write(std::FILE* out, const FileRow& row) {
   std::fflush(out);
 }
 
-// One file in the process that is its own.
+// Measures one file in its own process.
 class FileMeasurement {
 public:
   FileMeasurement(const std::string& file, const MeasureSettings& settings, std::FILE* out)
       : file_(file), settings_(settings), out_(out) {}
 
-  // What is wrong with the original; "" if it can be measured.
+  // Returns why the original cannot be measured; "" if it can.
   std::string prepare() {
     const Result<std::string> text = read_file(file_);
     if (!text) return "not read: " + text.error().message;
@@ -121,7 +121,7 @@ private:
     const std::unique_ptr<ir::Module> after = read_text(file_, text, failed);
     if (!after) return "not read back: " + failed;
     if (ir::print(*after) != text) return "no fixed point";
-    // Where nothing changed, ptxas need not be asked again.
+    // If nothing changed, ptxas need not run again.
     const bool is_changed = text != identity()->source.text();
     const Result<ir::FiguresByFunction> figures =
         is_changed ? ir::machine_figures(text, settings_.architecture) : before_;
@@ -133,7 +133,7 @@ private:
     return "";
   }
 
-  // The text of a function, as it is in the module.
+  // The text of a function, as in the module.
   static std::string printed(const ir::Module& module, const ir::Function& function) {
     return std::string(module.source.text().substr(function.range.begin, function.range.end - function.range.begin));
   }
@@ -157,7 +157,7 @@ private:
     write(out_, row);
   }
 
-  // The module through no pass, as it is printed: what an unchanged kernel looks like.
+  // The module as printed without any pass: the text of an unchanged kernel.
   const ir::Module* identity() {
     if (identity_) return identity_.get();
     std::string failed;
@@ -177,7 +177,7 @@ private:
   double ptxas_seconds_ = 0;
 };
 
-// What passes and reader build once in a process shall not count as time of the first file.
+// Work that passes and reader do once per process must not count as time of the first file.
 void warm_up(const std::vector<Candidate>& list) {
   const std::string text = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p) {\n"
                            ".reg .b32 %r<3>; .reg .b64 %d<4>;\nld.param.u64 %d1, [p]; mov.u32 %r1, %tid.x;\n"
@@ -190,7 +190,7 @@ void warm_up(const std::vector<Candidate>& list) {
   }
 }
 
-// Runs over one file in a process of its own, for all candidates that have no row yet.
+// Runs over one file in its own process, for all candidates without a row.
 pid_t start(const std::string& file, const std::vector<Candidate>& todo, const MeasureSettings& settings,
             const std::string& output) {
   const pid_t child = fork();
@@ -285,7 +285,7 @@ Status measure_files(const std::vector<std::string>& files, const std::vector<Ca
       return text.find("file\t" + one.name + "\t" + job.file + "\t") != std::string::npos;
     };
     std::erase_if(job.todo, is_done);
-    if (!job.todo.empty()) { // it died over the first that has no row
+    if (!job.todo.empty()) { // it died in the first candidate without a row
       const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
       rows << "file\t" << job.todo[0].name << '\t' << job.file << "\t0\t0\t0\t"
            << (signal == SIGXCPU || signal == SIGKILL ? "time" : "crash") << '\n';

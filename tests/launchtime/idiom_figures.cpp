@@ -1,10 +1,10 @@
-// Idioms: machine instructions of what people write, of the same by hand, and of what passes make of the first, for
-// sm_80, sm_90 and sm_100; and which share of the hand-written gain the passes reach.
+// Idioms: machine instructions of common source code, of a hand-optimised version, and of the passes' result, for
+// sm_80, sm_90 and sm_100; and the share of the hand-optimised gain that the passes reach.
 //
 //   idiom_figures [--model] [--arch sm_80 ...] PTX_FILE ...
 //
 // Kernels are called NAME__plain and NAME__hand; files are named by families (README.md). Columns:
-// the family's own pass, which is not given where none is registered, and -O. --model: the machine model chooses, not
+// the family's own pass, which is missing if none is registered, and -O. --model: the machine model chooses, not
 // ptxas. 77 without ptxas.
 #include "cli/options.h"
 #include "cli/pipeline_options.h"
@@ -27,7 +27,7 @@ namespace {
 using namespace ptxrewrite;
 
 struct Family {
-  const char* file; // how the file's name begins
+  const char* file; // prefix of the file's name
   std::string passes;
 };
 const Family families[] = {{"memory", "memory"},
@@ -54,7 +54,7 @@ unsigned number_of(const std::string& architecture) {
   return static_cast<unsigned>(std::strtoul(architecture.c_str() + 3, nullptr, 10));
 }
 
-// Instructions of the kernels of the text's rewriting, by the name of the original; nothing where a pass is missing.
+// Instructions of the rewritten kernels of the text, by the name of the original; an error if a pass is missing.
 Result<std::map<std::string, uint32_t>> rewritten(const Options& options, const std::string& text,
                                                   const transforms::Pipeline& pipeline,
                                                   const std::string& architecture) {
@@ -123,7 +123,7 @@ Result<std::vector<Row>> measure(const Options& options, const std::string& file
   return rows;
 }
 
-// The share of the hand-written gain, in percent; nothing where there is none.
+// The share of the hand-optimised gain, in percent; nullopt if there is no gain.
 std::optional<double> share(const Row& row, std::optional<uint32_t> ours) {
   if (!ours || row.hand >= row.plain) return std::nullopt;
   return 100.0 * (double(row.plain) - double(*ours)) / (double(row.plain) - double(row.hand));

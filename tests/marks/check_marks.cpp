@@ -1,14 +1,14 @@
-// DARSIE's marks against execution: marked results that warps of a block did not share, and how much of what they did
-// share is marked.
+// DARSIE's marks against execution: marked results that warps of a block did not share, and the marked part of those
+// that they did share.
 //
 //   check_marks [--given-shapes] LAUNCH_FILE...   smallest size, in the shapes of the launch file and in those derived
 //                                                 from them in which check mode finds nothing
 //   check_marks --kernels N [--first S]           random kernels
-//   ... --each                                    a line for each file, too
-//   ... --missed                                  what repeats most often without a mark
-//   ... --spoil                                   everything counts as marked: then there must be contradictions
+//   ... --each                                    also a line for each file
+//   ... --missed                                  the most frequent repetitions without a mark
+//   ... --spoil                                   all results count as marked: then there must be contradictions
 //
-// Exit code 1 when a mark is contradicted, or when almost nothing was compared.
+// Exit code 1 if a mark is contradicted, or if almost nothing was compared.
 #include "emulator/observe/mark_check.h"
 #include "evaluate/launches/launch_input.h"
 #include "ir/core/print.h"
@@ -30,7 +30,7 @@ namespace {
 using namespace ptxrewrite;
 using emulator::MarkCheck;
 
-constexpr uint64_t fuel = 3'000'000; // warp instructions per block, for shapes that a kernel is not meant for
+constexpr uint64_t fuel = 3'000'000; // warp instructions per block, for shapes that a kernel does not support
 constexpr size_t kinds = 3;
 
 struct Options {
@@ -47,7 +47,7 @@ struct Tally {
   uint64_t contradictions = 0;
   std::map<std::string, uint64_t> missed; // repeated without a mark, by kernel and instruction
 
-  // In a launch with one block shape: rows know the promotion of the last one.
+  // For a launch with one block shape: rows have the promotion of the last one.
   void add(const MarkCheck& check) {
     for (const emulator::MarkRow& row : check.rows()) {
       const bool is_marked = row.promoted.is_definite();
@@ -143,7 +143,7 @@ bool check_sample(const std::string& path, const Options& options, Tally& total)
       std::fprintf(stderr, "%s, %s: does not run\n", path.c_str(), shape.name.c_str());
       return false;
     }
-    // A shape that a kernel is not meant for may make it race, and then warps read what they happen to find.
+    // In an unsupported shape a kernel may race, and then warps read arbitrary values.
     if (shape.derived && (!result || result->failed_launch || has_findings(*result))) {
       ++tally.left_out;
       continue;

@@ -1,11 +1,11 @@
-// Kernels for one launch beside the kernels they were made from: machine instructions and registers by ptxas, and the
+// Kernels specialised for one launch beside their originals: machine instructions and registers by ptxas, and the
 // same memory on the emulator.
 //
 //   specialised_figures [--verify-only] [--arch sm_80] LAUNCH_FILE...
 //
 // Each kernel of a launch file is specialised for its first launch there, smallest size: for its block alone, and for
-// block, grid and integer parameters. Then the whole file runs, in its shapes: the variant where the launch matches,
-// the original elsewhere. Exit code 1 when memory differs, or when no variant ever ran.
+// block, grid and integer parameters. Then the whole file runs, in its shapes: the variant if the launch matches,
+// else the original. Exit code 1 if memory differs, or if no variant ever ran.
 #include "evaluate/launches/launch_input.h"
 #include "evaluate/verify/verify.h"
 #include "ir/core/print.h"
@@ -31,7 +31,7 @@ struct Options {
 struct Totals {
   size_t kernels = 0, fewer = 0, more = 0, lost = 0;
   double logarithms = 0;      // of instructions after / before
-  double kept_logarithms = 0; // the same with the original where the variant loses
+  double kept_logarithms = 0; // the same, but with the original if the variant is worse
   int64_t registers = 0;      // after - before
 };
 
@@ -53,7 +53,7 @@ std::string parameters_of(const launch::Launch& launch) {
   return text;
 }
 
-// Pipelines by what they know.
+// Pipelines by the known part of the launch.
 std::vector<std::pair<const char*, std::string>> cases_of(const launch::Launch& launch) {
   const std::string block = "block=" + extents(launch.block);
   return {{"block", "darsie(force,specialise=\"" + block + "\")"},
@@ -75,7 +75,7 @@ bool verify(const evaluate::LaunchInput& input, const std::string& kernel, const
   const evaluate::CaseResult result = verifier.verify({passes, transforms::OutputForm::legal});
   const bool ran = result.launches > result.fallbacks;
   if (result.verdict == evaluate::Verdict::identical && ran) return true;
-  if (result.verdict == evaluate::Verdict::unchanged) { // refused: its own directives, or the module launches it itself
+  if (result.verdict == evaluate::Verdict::unchanged) { // refused: by its directives, or launched by the module
     std::printf("%s: not specialised\n", kernel.c_str());
     return true;
   }
@@ -84,7 +84,7 @@ bool verify(const evaluate::LaunchInput& input, const std::string& kernel, const
   return false;
 }
 
-// The variant alone: its original beside it is what it was.
+// The variant alone: the original beside it is unchanged.
 std::optional<std::string> variant_text(const std::string& path, const std::string& kernel, const std::string& passes) {
   Console session;
   const std::optional<evaluate::LaunchInput> input = evaluate::read_launch_input(path, {.size = "small"}, session);

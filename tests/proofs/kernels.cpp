@@ -69,7 +69,7 @@ private:
     case 2:
       return line("mul.lo.s32 " + to + ", " + x + ", " + (below(3) ? small() : y) + ";");
     case 3:
-    case 4: // masks that may do nothing where the number is known to be small
+    case 4: // masks that may have no effect if the number is known to be small
       return line("and.b32 " + to + ", " + x + ", " + std::to_string((1u << (bits != 0 ? bits : 1 + below(12))) - 1) +
                   ";");
     case 5:
@@ -96,7 +96,7 @@ private:
     }
   }
 
-  // Inside, numbers that the condition bounds are masked and compared.
+  // Inside the branch, numbers that its condition bounds are masked and compared.
   void branch(unsigned depth) {
     const std::string label = "L" + std::to_string(labels_++);
     const unsigned bits = 2 + below(6);
@@ -115,7 +115,7 @@ private:
       statement(bits);
     if (depth == 0 && below(3) == 0) branch(1);
     if (below(2)) {
-      // Places of its own: what a store writes is seen.
+      // Uses its own addresses, so that the stored values stay visible.
       const unsigned place = 32 + 8 * stores_++;
       line("st.global.u32 [%rd4+" + std::to_string(place) + "], " + any() + ";");
       line("st.global.u32 [%rd4+" + std::to_string(place + 4) + "], %r5;");
@@ -123,7 +123,7 @@ private:
     line(label + ":");
   }
 
-  // A literal's trips, or as many as a byte's low bits say.
+  // A loop with a literal trip count, or one from the low bits of a byte.
   void loop() {
     const std::string label = "L" + std::to_string(labels_++);
     const bool is_literal = below(2);
@@ -157,7 +157,7 @@ private:
   unsigned labels_ = 0, stores_ = 0;
 };
 
-// The first match of `pattern` becomes `by`; nothing where there is none.
+// Replaces the first match of `pattern` by `by`; returns nullopt without a match.
 std::optional<std::string> replaced(const std::string& line, const char* pattern, const char* by) {
   std::string result = std::regex_replace(line, std::regex(pattern), by, std::regex_constants::format_first_only);
   return result == line ? std::nullopt : std::optional(std::move(result));
@@ -213,7 +213,7 @@ std::optional<std::string> wrong_width(const std::string& line) {
   if (auto one = replaced(line, "cvt.u16.u32", "cvt.u8.u32")) return one;
   return replaced(line, "mul.lo.s32 (%r[0-9]+), (%r[0-9]+), ([0-9]+);", "mul24.lo.s32 $1, $2, $3;");
 }
-// To where no other store goes.
+// Moves a store to an address that no other store uses.
 std::optional<std::string> wrong_address(const std::string& line) {
   if (auto one = replaced(line, "\\[%rd4\\]", "[%rd4+64]")) return one;
   std::smatch found;
@@ -247,7 +247,7 @@ std::optional<std::string> other_float_operation(const std::string& line) {
 std::optional<std::string> other_rounding(const std::string& line) {
   return replaced(line, "\\.rn\\.f32", ".rz.f32");
 }
-// Right everywhere: what a pass may do.
+// Equivalent everywhere: a change that a pass may make.
 std::optional<std::string> same_by_other_words(const std::string& line) {
   if (auto one = replaced(line, "shl.b32 (%r[0-9]+), (%r[0-9]+), 3;", "mul.lo.s32 $1, $2, 8;")) return one;
   if (auto one = replaced(line, "setp.lt.([us]32) (%p[0-9]), (%r[0-9]+), (%r[0-9]+);", "setp.gt.$1 $2, $4, $3;"))
@@ -310,7 +310,7 @@ std::optional<Mutant> mutate(const Lines& lines, const MutationKind& kind, std::
   for (size_t i = 0; i + 1 < lines.size(); ++i) {
     if (kind.change == nullptr) {
       if (!lines[i].starts_with("st.") || !lines[i + 1].starts_with("st.")) continue;
-      // To one place, of which the second one stays; or to two.
+      // To one address, where the second value remains; or to two.
       Mutant mutant{lines, i};
       std::swap(mutant.lines[i], mutant.lines[i + 1]);
       made.push_back(std::move(mutant));

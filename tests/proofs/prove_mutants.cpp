@@ -1,6 +1,6 @@
-// Does `prove` say the truth? Random kernels and mutants of them, which are proved, called not equal, or neither; each
-// is run on the emulator for every pair of bytes that a thread can read and several parameters. What is proved may not
-// differ anywhere, what is called not equal has to differ somewhere, and enough of both has to be there.
+// Are the answers of `prove` correct? Random kernels and mutants of them are proved, refuted, or neither; each
+// is run on the emulator for every pair of bytes that a thread can read and several parameters. A proved mutant may not
+// differ anywhere, a refuted one must differ somewhere, and there must be enough of both.
 //
 //   prove_mutants [--kernels N] [--first SEED] [--effort N]
 #include "emulator/core/emulator.h"
@@ -30,7 +30,7 @@ std::unique_ptr<ir::Module> read(const Lines& lines) {
   return module;
 }
 
-// What the launch leaves in memory; nothing: it failed.
+// Returns the memory after the launch, or nullopt if it failed.
 std::optional<std::vector<std::byte>> run(const ir::Module& module, uint32_t n) {
   emulator::DeviceMemory memory;
   std::vector<std::byte> bytes(threads + blocks), result(out_bytes);
@@ -61,7 +61,7 @@ bool differs(const Original& original, const ir::Module& mutant) {
   return false;
 }
 
-// With the n of the launch that the proof names.
+// Tests with the n of the launch in the proof.
 bool differs_as_said(const prove::KernelProof& proof, const Lines& original, const ir::Module& mutant) {
   constexpr std::string_view name = "P2 = ";
   for (const prove::Problem& one : proof.problems) {
@@ -74,7 +74,7 @@ bool differs_as_said(const prove::KernelProof& proof, const Lines& original, con
   return false;
 }
 
-// It is a branch's condition that is not equal: both ways may do the same.
+// Is a branch's condition refuted? Both paths may then still have the same effect.
 bool is_of_branch(const prove::KernelProof& proof, std::string_view text) {
   for (const prove::Problem& one : proof.problems)
     if (one.outcome == prove::Outcome::refuted)
@@ -82,7 +82,7 @@ bool is_of_branch(const prove::KernelProof& proof, std::string_view text) {
   return false;
 }
 
-// Two stores that changed places keep the provenance of what they were.
+// Two exchanged stores keep their original provenance.
 void exchange_provenance(ir::Function& function, uint32_t number) {
   for (ir::BlockId block : function.layout)
     for (ir::InstructionId id : function.instructions_in(block)) {

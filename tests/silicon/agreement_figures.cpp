@@ -1,11 +1,11 @@
-// How well each estimator agrees with silicon, from rows on standard input: those of the half that may be looked at
-// while the model is tuned, those of the unseen half, and all. Where the rows of a group are variants of one kernel,
-// how well each ranks them, too.
+// The agreement of each estimator with silicon, from rows on standard input: those of the half that may be used
+// to tune the model, those of the unseen half, and all. If the rows of a group are variants of one kernel,
+// also the quality of each estimator's ranking.
 //
 // usage: agreement_figures ESTIMATOR... < ROWS     a row: half <tab> group <tab> name <tab> silicon <tab> estimates ...
 //        agreement_figures --rank ESTIMATOR...     groups are variants of one kernel
 //
-// Silicon and estimates are positive and in one unit, any. Exit status 2: a row is wrong.
+// Silicon and estimates are positive and in the same unit. Exit status 2: a row is malformed.
 #include "evaluate/common/agreement.h"
 #include "evaluate/common/statistics.h"
 #include "support/text/table.h"
@@ -30,7 +30,7 @@ struct Row {
   MeasuredPoint point; // its suite is the group
 };
 
-// Nothing: the line is no row.
+// Returns nullopt if the line is not a row.
 std::optional<Row> row_of(const std::string& line, size_t estimators) {
   std::istringstream cells(line);
   Row row;
@@ -54,7 +54,7 @@ std::string percent(double share) {
   return fmt::format("{:.1f}", 100 * share);
 }
 
-// Of the groups that have variants to choose from: means over groups.
+// For groups with several variants: means over groups.
 struct Ranking {
   double kendall = 0, spearman = 0, regret = 0, median_regret = 0;
 };

@@ -1,4 +1,4 @@
-// `ptxrewrite targets`: what files are written for.
+// `ptxrewrite targets`: prints the targets of files.
 #include "cli/command.h"
 #include "evaluate/common/module_input.h"
 

@@ -1,5 +1,5 @@
-// Compiled with one more row in ir/machine/fuse/fuse.def, of a machine that does not exist: a sum that counts bits as
-// it goes, one instruction on Ampere, two on Hopper, none elsewhere.
+// Compiled with one more row in ir/machine/fuse/fuse.def, of a fictitious machine: an addition fused with a count
+// of bits, one instruction on Ampere, two on Hopper, not on others.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "ir/machine/fuse/fusion.h"
 #include "ir/machine/select/lowering.h"
@@ -21,7 +21,7 @@ struct Counted {
   bool fused = false;
 };
 
-// Of a kernel that counts the bits of a loaded word and then joins the count with another word.
+// Counts for a kernel that counts the bits of a loaded word and then joins the count with another word.
 Counted counted(const std::string& joins, uint32_t capability) {
   ReadText text(kernel("ld.param.u64 %rd1, [p]; ld.global.u32 %r1, [%rd1]; ld.global.u32 %r2, [%rd1+4];\n"
                        "popc.b32 %r3, %r1; " +
@@ -43,7 +43,7 @@ TEST_CASE("the table is right with the row") {
 }
 
 TEST_CASE("the row changes the count of what it names, on the generations of its columns") {
-  // xor and add are one instruction each on all of them, and no row names xor.
+  // xor and add are one instruction each on all of them, and no row is about xor.
   for (const uint32_t capability : {35, 50, 70, 75, 100, 120}) {
     CAPTURE(capability);
     CHECK(counted("add.u32", capability).instructions == counted("xor.b32", capability).instructions);

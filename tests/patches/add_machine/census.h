@@ -1,16 +1,16 @@
-// The census machine as a launch asks for it, and what it counts.
+// The census machine's settings in a launch request, and its counters.
 #pragma once
 
 #include <cstdint>
 
 namespace ptxrewrite::emulator {
 
-// With these the launch runs on the machine (LaunchRequest::machines).
+// A launch with these settings runs on the machine (LaunchRequest::machines).
 struct CensusSettings {};
 
 // LaunchResult::machines.
 struct CensusCounters {
-  uint64_t threads = 0; // that came to a mark
+  uint64_t threads = 0; // threads that reached a mark
   uint64_t blocks = 0;
 };
 

@@ -1,4 +1,4 @@
-// A machine that counts the threads that come to a `//@ census`. Other machines, and none, pass by the mark.
+// A machine that counts the threads that reach a `//@ census`. Without it, the mark has no effect.
 #include "emulator/core/decode.h"
 #include "emulator/core/machine.h"
 #include "tests/patches/add_machine/census.h"

@@ -1,4 +1,4 @@
-// census: says in front of each store that a machine is to count the threads that come there (`//@ census`). The marks
+// census: marks each store so that a machine counts the threads that reach it (`//@ census`). The marks
 // are the whole hardware form.
 #include "ir/core/builder.h"
 #include "ir/core/function.h"

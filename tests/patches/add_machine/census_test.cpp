@@ -1,4 +1,4 @@
-// A pass writes the hardware form, the machine executes it, and nothing else of the emulator knows of either.
+// A pass writes the hardware form, the machine executes it, and the rest of the emulator is independent of both.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "emulator/core/machine.h"
 #include "emulator/machines/darsie/skip_counters.h"
@@ -12,7 +12,7 @@ using namespace ptxrewrite::emulator;
 
 namespace {
 
-// Odd threads store once, all threads once more: of 70 threads 35 and 70.
+// Odd threads execute one store, and all threads another: of 70 threads 35 and 70.
 const std::string plain = kernel("k", ".param .u64 out", R"(
       .reg .pred %p<2>;
       .reg .b32 %r<3>;

@@ -1,4 +1,4 @@
-// Compiled with one more row in ir/isa/opcodes.def (the README's `mulsub`): everything that comes from the table knows
+// Compiled with one more row in ir/isa/opcodes.def (the README's `mulsub`): everything derived from the table supports
 // it.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "emulator/core/operation.h"
@@ -50,7 +50,7 @@ TEST_CASE("one row teaches the emulator what it does") {
   alignas(64) uint32_t registers[4][warp_size];
   Warp warp;
   warp.base[0] = reinterpret_cast<std::byte*>(registers);
-  warp.mask = warp.active = 0x0000ffff; // the upper half keeps what it has
+  warp.mask = warp.active = 0x0000ffff; // the upper half is unchanged
   MicroOp op;
   op.destination[0] = LaneRef(LaneBase::registers, 0);
   for (uint32_t source = 0; source < 3; ++source)

@@ -1,4 +1,4 @@
-// strip-sleeps: removes nanosleep. Sleeping only gives time to others; results do not depend on it.
+// strip-sleeps: removes nanosleep. Sleeping only gives other threads time; results do not depend on it.
 #include "ir/core/function.h"
 #include "transforms/manager/pass.h"
 
