@@ -1,5 +1,5 @@
-// Where generated code plugs into the emulator. The core knows no generator: emulator/generated defines these
-// functions, or says that there is none.
+// Interface between the emulator and a generator of native code. The core knows no generator: emulator/generated
+// defines these functions, or reports that there is no generator.
 #pragma once
 
 #include "emulator/core/emulator.h"
@@ -14,38 +14,38 @@ namespace ptxrewrite::emulator {
 struct KernelImage;
 struct MicroOp;
 
-// Who executes a kernel; the results are the same. automatic: generated code where the kernel runs long enough for it
-// to be worth its making. Launches that are watched (check, observers, count_memory, machines) are interpreted anyway.
+// Executor of kernels; the results are the same. automatic: generated code if a kernel runs long enough to be worth its
+// compilation. Launches that are watched (check, observers, count_memory, machines) are always interpreted.
 enum class Engine : uint8_t { automatic, interpreter, generated };
 
-// In LaunchRequest::machines; nothing there: the process's default_engine().
+// In LaunchRequest::machines; if absent: the process's default_engine().
 struct EngineSetting {
   std::optional<Engine> engine;
 };
 
-// The code of one kernel for one launch, from its making to its destruction: while it exists, region entries of the
+// The code of one kernel for one launch: while this object exists, region entries of the
 // image look for code before they interpret.
 class GeneratedLaunch {
 public:
   virtual ~GeneratedLaunch() = default;
 };
 
-// Null: the launch is interpreted, because it is watched in a way that generated code does not serve, asks for the
-// interpreter, or there is no generator.
+// Returns nullptr if the launch is interpreted: it is watched in a way that generated code does not support, requests
+// the interpreter, or there is no generator.
 std::unique_ptr<GeneratedLaunch> generated_launch(KernelImage& image, const LaunchRequest& request);
-// What requests get that ask for no engine: the interpreter, unless --engine has said otherwise before the first
+// The engine of requests that name none: the interpreter, unless --engine has been given before the first
 // launch.
 Engine& default_engine();
-// By its word: auto, interpreter, generated. Nothing: it is none of them.
+// Converts from auto, interpreter, generated; returns nullopt for other words.
 std::optional<Engine> engine_of(std::string_view word);
 std::string word_of(Engine engine);
-// Empty: there is a generator on this machine; else why not.
+// Returns an empty string if this machine has a generator, else the reason why not.
 std::string why_no_generator();
 
-// --- what a generator asks the decoder (core/decode.h) ---
-// A region entry where lanes may meet (Meeting::at).
+// --- functions that a generator calls in the decoder (core/decode.h) ---
+// Is this a region entry where lanes may reconverge (Meeting::at)?
 bool is_meeting_place(const MicroOp& op);
-// 64-bit lanes source[0] + source[1] + immediate (Decoder::emit_sum).
+// Is this the sum of 64-bit lanes source[0] + source[1] + immediate (Decoder::emit_sum)?
 bool is_lane_sum(const MicroOp& op);
 
 } // namespace ptxrewrite::emulator

@@ -7,7 +7,7 @@ namespace ptxrewrite::emulator {
 
 // The lanes of warp.mask return to their caller; lanes of an entry end.
 const MicroOp* return_from_call(Warp& warp, const MicroOp& op);
-// Whether the micro-operation is the end of a body without `ret`. It belongs to no instruction.
+// Is this the end of a body without `ret`? It belongs to no instruction.
 bool is_end_of_function(const MicroOp& op);
 
 } // namespace ptxrewrite::emulator
