@@ -1,18 +1,18 @@
-// What a sample's kernels are to compute, stated on the host: tests/samples/SUITE/NAME.cpp for samples/NAME.
+// The results of a sample's kernels, computed on the host: tests/samples/SUITE/NAME.cpp for samples/NAME.
 //
 //   REFERENCE(vecadd) {
 //     auto a = data.f32("a"), b = data.f32("b"), c = data.f32("c");
 //     for (int64_t i = 0; i < data.value("n"); ++i) c[i] = a[i] + b[i];
 //   }
 //
-// `data` has the buffers of the launch file as they are before the first launch; at return the output buffers must hold
-// what they are to hold after the last one. A reference is written from the algorithm, not from the kernel's text.
+// `data` has the launch file's buffers with their contents before the first launch; at return the output buffers must
+// have their contents after the last one. A reference is written from the algorithm, not from the kernel's text.
 //
-// Integers must come out exactly. So must floating-point numbers where the algorithm fixes the order of operations;
-// nvcc makes one fused operation of `sum += a * b`, which is std::fma(a, b, sum) here (this folder is compiled without
-// contraction of its own); `sum -= a * b` it leaves as two, which ptxas may yet fuse. Elsewhere the reference computes
-// in double and says with `tolerate` how far the kernel's rounding may lead. That is no key of the launch file, because
-// a rewrite is held to every bit of the original.
+// Integers must be exact. So must floating-point numbers if the algorithm determines the order of operations;
+// nvcc fuses `sum += a * b`, which is std::fma(a, b, sum) here (this folder is compiled without
+// contraction); `sum -= a * b` remains two operations, which ptxas may still fuse. Otherwise the reference computes
+// in double and gives with `tolerate` the error that the kernel's rounding may have. This is not a key of the launch
+// file because a rewrite must match every bit of the original.
 #pragma once
 
 #include <cmath>
@@ -31,7 +31,7 @@ class SampleData {
 public:
   struct Tolerance {
     double relative = 0; // of the expected element
-    double absolute = 0; // either one suffices
+    double absolute = 0; // meeting either one is enough
   };
 
   // Elements of a buffer, or of a module variable that the launch file fills. T may be a struct, as in the kernels.
@@ -50,12 +50,12 @@ public:
   std::span<uint32_t> u32(const std::string& name) { return as<uint32_t>(name); }
   std::span<uint64_t> u64(const std::string& name) { return as<uint64_t>(name); }
 
-  // An integer of [let], with the value that the size gives it.
+  // An integer of [let], with its value for the size.
   int64_t value(const std::string& name) const;
-  // The same, of any number.
+  // The same for any number.
   double number(const std::string& name) const;
 
-  // Elements of an output buffer may differ so far. Say why beside the call.
+  // Elements of an output buffer may differ by this much. State the reason next to the call.
   void tolerate(const std::string& name, Tolerance tolerance) { tolerances[name] = tolerance; }
 
   // Filled by the harness.

@@ -1,4 +1,4 @@
-// One step of speckle reducing anisotropic diffusion, for both samples of it, in double.
+// One step of speckle reducing anisotropic diffusion, for both samples that use it, in double.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +12,14 @@ struct DiffusionImage {
   std::vector<double> pixels; // row by row
 
   double& at(int64_t row, int64_t column) { return pixels[row * columns + column]; }
-  // Along the border a pixel is its own neighbour.
+  // Beyond the border, a pixel is its own neighbour.
   double clamped(int64_t row, int64_t column) const {
     return pixels[std::clamp<int64_t>(row, 0, rows - 1) * columns + std::clamp<int64_t>(column, 0, columns - 1)];
   }
 };
 
-// Diffusion coefficients from the local variation, compared with the speckle's; then each pixel moves by a quarter of
-// `rate` times what flows in: its own coefficient times the differences to north and west, and the southern and eastern
+// Computes diffusion coefficients from the local variation relative to the speckle; then changes each pixel by a
+// quarter of `rate` times the inflow: its own coefficient times the differences to north and west, and the other two
 // neighbours' coefficients times those to south and east. Returns the coefficients.
 inline DiffusionImage diffuse(DiffusionImage& image, double speckle, double rate) {
   DiffusionImage coefficients = image;

@@ -1,9 +1,9 @@
-// samples/benchmarks.tsv, what the benchmarks' host code says, against the samples.
+// Compares samples/benchmarks.tsv, the facts about the benchmarks' host code, with the samples.
 #pragma once
 
 namespace ptxrewrite::tests {
 
-// Blocks and how many there are at --size paper, flags of the compiler. Says what differs; false: something does.
+// Compares blocks and their number at --size paper, and flags of the compiler. Prints differences; false if any.
 bool check_benchmarks();
 
 } // namespace ptxrewrite::tests

@@ -2,8 +2,8 @@
 //
 // usage: sample_tests NAME [SIZE]     one sample in all its launch shapes; without SIZE its launch file's default
 //        sample_tests --complete      every folder of samples/ has its four parts, all sizes can be planned, and --size
-//                                    paper is as samples/benchmarks.tsv has it
-//        sample_tests --self-test     wrong references are told
+//                                    paper matches samples/benchmarks.tsv
+//        sample_tests --self-test     wrong references are detected
 #include "launch/scalar_bytes.h"
 #include "launch/shapes.h"
 #include "tests/samples/harness/benchmarks.h"
@@ -35,14 +35,14 @@ SampleData sample_data(const launch::LaunchPlan& plan, const std::vector<Bytes>&
   return data;
 }
 
-// How much of the tolerance two numbers lie apart; above 1, or no number: too far.
+// Returns the distance of two numbers as a fraction of the tolerance; above 1, or NaN: too far.
 double share_of(const SampleData::Tolerance& tolerance, const launch::Number& expected, const launch::Number& found) {
   const double distance = std::fabs(expected.as_double() - found.as_double());
   return distance / std::max(tolerance.absolute, tolerance.relative * std::fabs(expected.as_double()));
 }
 
-// One output buffer after the emulator and after the reference. Returns the number of elements that differ, and tells
-// the first ones, or how near to the tolerance the others came.
+// Compares an output buffer after the emulator and after the reference. Returns the number of different elements, and
+// prints the first ones, or how close the others came to the tolerance.
 size_t compare(const launch::Buffer& buffer, const Bytes& found, const Bytes& expected,
                const SampleData::Tolerance& tolerance) {
   const size_t width = buffer.element_bytes();
@@ -68,7 +68,7 @@ size_t compare(const launch::Buffer& buffer, const Bytes& found, const Bytes& ex
   return different;
 }
 
-// Says what makes a comparison worthless: a reference that leaves the buffer as it was, zeros throughout, NaN.
+// Prints what makes a comparison meaningless: a reference that does not change the buffer, zeros throughout, NaN.
 bool means_something(const launch::Buffer& buffer, const Bytes& initial, const Bytes& expected) {
   const size_t width = buffer.element_bytes();
   const bool changed = initial != expected;
@@ -115,13 +115,13 @@ bool test_sample(const std::string& name, const std::string& size) {
     good = means_something(buffer, initial[k], data.buffers.at(buffer.name)) && good;
   }
   if (outputs == 0) std::printf("  no buffer of the launch file is an output\n");
-  // The results do not depend on the shapes that a launch file lists: that is what it lists them for.
+  // The results must not depend on the shapes, which is why a launch file lists several.
   for (const launch::LaunchShape& shape : launch::shapes(plan))
     if (!shape.derived) good = test_shape(name, launch::with_shape(plan, shape), shape.name, *module, data) && good;
   return good && outputs != 0;
 }
 
-// All sizes of a launch file can be planned and fit the PTX; `small` is the default and `medium` is there.
+// All sizes of a launch file can be planned and fit the PTX; `small` is the default and `medium` exists.
 bool check_sample(const std::string& name) {
   bool good = true;
   for (const char* ending : {".cu", ".ptx", ".toml"})

@@ -71,7 +71,7 @@ std::vector<Bytes> initial_buffers(const launch::LaunchPlan& plan) {
 
 std::map<std::string, Bytes> initial_variables(const launch::LaunchPlan& plan) {
   std::map<std::string, Bytes> variables;
-  launch::DeviceAddresses addresses; // of no use to a reference
+  launch::DeviceAddresses addresses; // unused by references
   addresses.buffers.resize(plan.buffers.size());
   addresses.textures.resize(plan.textures.size());
   for (const launch::ModuleVariable& variable : plan.variables) {

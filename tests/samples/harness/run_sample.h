@@ -1,4 +1,4 @@
-// A sample's launch file, run on the emulator. Whatever goes wrong is thrown as std::runtime_error.
+// Runs a sample's launch file on the emulator. All failures are thrown as std::runtime_error.
 #pragma once
 
 #include "ir/core/module.h"
@@ -23,10 +23,10 @@ std::unique_ptr<ir::Module> sample_module(const launch::LaunchPlan& plan);
 // Do all launches name kernels of the module, with arguments of their parameters' sizes?
 void check_launches(const launch::LaunchPlan& plan, const ir::Module& module);
 
-// What the plan's buffers hold before the first launch, in their order.
+// Contents of the plan's buffers before the first launch, in their order.
 std::vector<Bytes> initial_buffers(const launch::LaunchPlan& plan);
 
-// What the plan puts into variables of the module, by name.
+// Contents that the plan gives to variables of the module, by name.
 std::map<std::string, Bytes> initial_variables(const launch::LaunchPlan& plan);
 
 struct EmulatedRun {
@@ -34,7 +34,7 @@ struct EmulatedRun {
   uint64_t thread_instructions = 0;
 };
 
-// Runs all launches in check mode. What that finds is thrown like a fault.
+// Runs all launches in check mode. Findings are thrown like faults.
 EmulatedRun emulate(const launch::LaunchPlan& plan, const ir::Module& module);
 
 } // namespace ptxrewrite::tests

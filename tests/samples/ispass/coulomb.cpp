@@ -24,6 +24,6 @@ REFERENCE(coulomb) {
     }
   }
 
-  // An approximate reciprocal root and a rounding for each atom.
+  // An approximate reciprocal root and one rounding per atom.
   data.tolerate("potential", {.relative = 1e-5, .absolute = 2e-5});
 }

@@ -1,4 +1,4 @@
-// Fourier transforms from their definition, in double precision; the way back gives 512 times the signal.
+// Fourier transforms from their definition, in double precision; the inverse gives 512 times the signal.
 #include "tests/samples/reference.h"
 
 #include <cmath>
@@ -28,7 +28,7 @@ REFERENCE(fft) {
     }
   }
 
-  // Nine stages of roundings, of sums up to 80 forward and 512 backward.
+  // Nine stages of roundings, of sums up to 80 forward and 512 inverse.
   data.tolerate("spectrum", {.absolute = 2e-5});
   data.tolerate("restored", {.absolute = 5e-4});
 }

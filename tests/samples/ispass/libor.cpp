@@ -1,6 +1,6 @@
-// Swaptions under the LIBOR market model in double precision. The sensitivity is taken forward, by carrying the
-// derivative with respect to the last initial rate along every operation (dual numbers): a check of the kernel's
-// adjoint that shares nothing with it.
+// Swaptions under the LIBOR market model in double precision. The sensitivity is computed forward, by propagating the
+// derivative with respect to the last initial rate through every operation (dual numbers): a check of the kernel's
+// adjoint that is independent of it.
 #include "tests/samples/reference.h"
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Ray tracing in double precision: light that a surface sends back, and what its mirror part brings from further on,
-// by recursion.
+// Ray tracing in double precision: light that a surface reflects diffusely, and the light that its mirror component
+// reflects, by recursion.
 #include "tests/samples/reference.h"
 
 #include <algorithm>
@@ -110,6 +110,6 @@ REFERENCE(ray) {
     }
   }
 
-  // Far along a ray, and more so after a mirror, single precision misses places by some 1e-5.
+  // Far along a ray, and more after a mirror, positions in single precision are off by about 1e-5.
   data.tolerate("image", {.absolute = 2e-3});
 }

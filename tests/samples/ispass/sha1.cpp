@@ -1,4 +1,4 @@
-// SHA-1 of a byte string as FIPS 180-4 states it, padding and all. Checks itself against the standard's "abc".
+// SHA-1 of a byte string as in FIPS 180-4, including the padding. Checks itself against the standard's "abc".
 #include "tests/samples/reference.h"
 
 #include <algorithm>

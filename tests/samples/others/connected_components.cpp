@@ -1,5 +1,5 @@
-// Every node's component is named by its least node: nodes are visited in order, whatever can be reached from a new one
-// gets its number.
+// The smallest node of every component is its name: nodes are visited in order, and all nodes reachable from a new one
+// get its number.
 #include "tests/samples/reference.h"
 
 REFERENCE(connected_components) {

@@ -1,4 +1,4 @@
-// Convolution along the rows, then along the columns, of an image that goes on as its edge. The products are fused
+// Convolution along the rows, then along the columns, of an image extended by its edge pixels. The products are fused
 // into the sum from the first tap to the last, which fixes every bit.
 #include "tests/samples/reference.h"
 
@@ -8,7 +8,7 @@
 
 namespace {
 
-// `step` leads from a pixel to the next one along a line of `length` pixels, and `place` is the pixel's place in it.
+// `step` is the distance between pixels of a line of `length` pixels, and `place` is the pixel's position in the line.
 float filtered(std::span<const float> image, std::span<const float> filter, int index, int place, int length,
                int step) {
   const int radius = static_cast<int>(filter.size() / 2);

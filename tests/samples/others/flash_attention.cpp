@@ -55,6 +55,6 @@ REFERENCE(flash_attention) {
     }
   }
 
-  // The weights are rounded to halves, 2^-11 of each, before they meet values up to 5.
+  // The weights are rounded to halves, a relative error of 2^-11, before they are multiplied by values up to 5.
   data.tolerate("result", {.absolute = 5e-4});
 }

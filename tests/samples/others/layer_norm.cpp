@@ -1,4 +1,4 @@
-// Every row to mean 0 and variance 1, scaled and shifted, by the two-pass definition in double precision.
+// Normalises every row to mean 0 and variance 1, scales and shifts it, by the two-pass definition in double precision.
 #include "tests/samples/reference.h"
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// A histogram that stops at 255, and the rows of 1024 bins that lie within ten deviations of the mean of any of the
-// parts that the estimate looks at.
+// A histogram that saturates at 255, and the rows of 1024 bins that are within ten deviations of the mean of any of the
+// parts that the estimate uses.
 #include "tests/samples/reference.h"
 
 #include <algorithm>

@@ -26,7 +26,7 @@ REFERENCE(mri_q) {
     imaginary[voxel] = static_cast<float>(imaginary_sum);
   }
   data.tolerate("magnitudes", {.relative = 1.5e-7});
-  // Angles reach 75, which a float knows to 4e-6; a score of terms of either sign.
+  // Angles reach 75, where a float has an error of 4e-6; some twenty terms of either sign.
   data.tolerate("real", {.absolute = 4e-5});
   data.tolerate("imaginary", {.absolute = 4e-5});
 }

@@ -17,7 +17,7 @@ struct Frames {
   std::span<const uint16_t> current, reference;
   int64_t width, height;
 
-  // Beyond its border the reference frame goes on as its border.
+  // The reference frame is extended by its border pixels.
   int difference(int64_t x, int64_t y, int64_t dx, int64_t dy) const {
     const int64_t row = std::clamp<int64_t>(y + dy, 0, height - 1), column = std::clamp<int64_t>(x + dx, 0, width - 1);
     return std::abs(int{current[y * width + x]} - int{reference[row * width + column]});
@@ -40,7 +40,7 @@ struct Frames {
 REFERENCE(sad) {
   const int64_t padded = data.value("padded");
   const Frames frames{data.u16("current"), data.u16("reference"), data.value("width"), data.value("height")};
-  // Macroblock by macroblock; in one, 8x8 block by 8x8 block where blocks are not larger; row by row otherwise.
+  // Ordered by macroblock; within one by 8x8 block if blocks are not larger; else by row.
   for (const auto& [name, width, height] : {std::tuple<const char*, int, int>{"sads_4x4", 4, 4},
                                             {"sads_8x4", 8, 4},
                                             {"sads_4x8", 4, 8},

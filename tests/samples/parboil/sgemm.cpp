@@ -12,6 +12,6 @@ REFERENCE(sgemm) {
         sum = std::fma(a[k * m + row], b[k * n + column], sum);
       c[column * m + row] = static_cast<float>(alpha * sum + beta * c[column * m + row]);
     }
-  // The sum is exact; of the last step one product is rounded by itself.
+  // The sum is exact; in the last step one product is rounded separately.
   data.tolerate("c", {.relative = 1.2e-7, .absolute = 2e-6});
 }

@@ -1,4 +1,4 @@
-// Seven points in three dimensions, in double; the border stays.
+// Seven points in three dimensions, in double; the border does not change.
 #include "tests/samples/reference.h"
 
 #include <algorithm>

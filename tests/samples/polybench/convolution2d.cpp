@@ -1,5 +1,5 @@
-// Nine-point convolution of the inside of an image as the definition has it, summed in double precision: the truth
-// that any order and fusing of the float sum stays close to.
+// Nine-point convolution of the inside of an image by its definition, summed in double precision: the exact result,
+// to which float sums in any order and with any fusing are close.
 #include "tests/samples/reference.h"
 
 REFERENCE(convolution2d) {

@@ -1,5 +1,5 @@
-// The fifteen taps as a table of mask and offsets, summed in double precision: the truth that any order and fusing
-// of the float sum stays close to.
+// The fifteen taps as a table of mask and offsets, summed in double precision: the exact result, to which float
+// sums in any order and with any fusing are close.
 #include "tests/samples/reference.h"
 
 namespace {

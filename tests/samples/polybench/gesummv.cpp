@@ -1,5 +1,5 @@
-// y = alpha A x + beta B x; the two products with x have every bit fixed (fused sums in rising order), their
-// combination only to within a rounding.
+// y = alpha A x + beta B x; every bit of the two products with x is determined (fused sums in rising order), but their
+// sum only up to a rounding.
 #include "tests/samples/reference.h"
 
 #include <cmath>

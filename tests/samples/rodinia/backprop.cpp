@@ -1,4 +1,4 @@
-// One layer of back-propagation: partial sums of blocks of 16 inputs, and weights moved with momentum.
+// One layer of back-propagation: partial sums of blocks of 16 inputs, and weights updated with momentum.
 #include "tests/samples/reference.h"
 
 namespace {
@@ -12,8 +12,8 @@ REFERENCE(backprop) {
   const int64_t inputs = data.value("inputs"), hidden = data.value("hidden"), columns = hidden + 1;
   auto input = data.f32("input");
 
-  // Sixteen products of a hidden unit are added up pairwise: neighbours, neighbours two apart, and so on. What stands
-  // in each place when that is done goes back to the weights; sums use each product once, so the order is fixed.
+  // Sixteen products of a hidden unit are added up pairwise: neighbours, neighbours two apart, and so on. The value
+  // finally in each place is written back to the weights; sums use each product once, so the order is determined.
   auto forward_weights = data.f32("forward_weights"), partial_sums = data.f32("partial_sums");
   for (int64_t first = 1; first <= inputs; first += tile)
     for (int64_t unit = 1; unit <= hidden; ++unit) {
@@ -28,7 +28,7 @@ REFERENCE(backprop) {
       partial_sums[(first - 1) / tile * hidden + unit - 1] = products[0];
     }
 
-  // In double, then rounded to float once; whether a product and a sum are fused can show in the float's last bit.
+  // In double, then rounded to float once; whether a product and a sum are fused may change the float's last bit.
   auto delta = data.f32("delta"), weights = data.f32("weights"), old_weights = data.f32("old_weights");
   for (int64_t from = 0; from <= inputs; ++from)
     for (int64_t to = 1; to <= hidden; ++to) {

@@ -1,4 +1,4 @@
-// Look-ups in a sorted map of what the tree's leaves hold.
+// Look-ups in a sorted map of the entries of the tree's leaves.
 #include "tests/samples/reference.h"
 
 REFERENCE(bplus_tree) {

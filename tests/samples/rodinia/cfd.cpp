@@ -30,7 +30,7 @@ double sound(const State& s) {
   return std::sqrt(gamma * pressure(s) / s[0]);
 }
 
-// What crosses a face with this normal: mass, momentum with pressure, energy with the work of pressure.
+// Flow through a face with this normal: mass, momentum with pressure, energy with the work of pressure.
 State flow(const State& s, const Vector& normal) {
   const double rate = dot(velocity(s), normal), p = pressure(s);
   return {s[0] * rate, s[1] * rate + p * normal[0], s[2] * rate + p * normal[1], s[3] * rate + p * normal[2],
@@ -51,7 +51,7 @@ State flux(const Grid& grid, const std::vector<State>& states, int64_t element) 
     Vector normal;
     for (int axis = 0; axis < 3; ++axis)
       normal[axis] = grid.normals[element + (face + axis * faces) * grid.elements];
-    if (neighbour == -1) { // a wall: pressure alone
+    if (neighbour == -1) { // a wall: only pressure
       for (int axis = 0; axis < 3; ++axis)
         total[1 + axis] += pressure(own) * normal[axis];
       continue;

@@ -10,8 +10,8 @@ struct Plane {
   std::vector<int32_t> values;
 };
 
-// One line in place: odd places become what their neighbours do not predict, then even ones take up a share of that.
-// The line goes on beyond its ends as its mirror image.
+// Transforms one line in place: odd elements become their differences from the mean of the neighbours, then a share of
+// these is added to the even ones. The line is extended by its mirror image.
 void lift(std::span<int32_t*> line) {
   const int64_t size = static_cast<int64_t>(line.size());
   auto at = [&](int64_t k) -> int32_t& { return *line[k < 0 ? -k : k >= size ? 2 * (size - 1) - k : k]; };

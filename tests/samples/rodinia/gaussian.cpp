@@ -17,7 +17,7 @@ REFERENCE(gaussian) {
     matrix[i] = static_cast<float>(rows[i]);
   for (int64_t i = 0; i < n; ++i)
     right_side[i] = static_cast<float>(right[i]);
-  // The diagonal outweighs each row, so float errors do not grow. What is eliminated comes out as zero or next to it.
+  // The diagonal dominates each row, so float errors do not grow. Eliminated elements are zero or close to it.
   data.tolerate("matrix", {.relative = 2e-6, .absolute = 2e-6});
   data.tolerate("factors", {.relative = 1e-6, .absolute = 1e-7});
   data.tolerate("right_side", {.relative = 1e-6, .absolute = 1e-6});

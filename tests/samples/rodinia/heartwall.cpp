@@ -1,4 +1,4 @@
-// Points followed by the greatest normalised cross-correlation of their templates, from its definition, in double.
+// Tracks points by the greatest normalised cross-correlation of their templates, from its definition, in double.
 #include "tests/samples/reference.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ struct Frame {
   std::span<const float> pixels;
   int64_t rows, columns;
 
-  // Beyond the border the border goes on.
+  // The image is extended by its border.
   double at(int64_t row, int64_t column) const {
     return pixels[std::clamp<int64_t>(row, 0, rows - 1) * columns + std::clamp<int64_t>(column, 0, columns - 1)];
   }

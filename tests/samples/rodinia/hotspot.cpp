@@ -12,7 +12,7 @@ struct Chip {
   double step_over_capacitance, lateral_resistance, vertical_resistance;
 };
 
-// Outside the chip lies a mirror: an edge cell's missing neighbour is as warm as the cell.
+// The boundary is a mirror: an edge cell's missing neighbour has the cell's temperature.
 std::vector<double> stepped(const std::vector<double>& now, std::span<const float> power, const Chip& chip) {
   std::vector<double> next(now.size());
   auto at = [&](int64_t row, int64_t column) {
@@ -42,7 +42,7 @@ REFERENCE(hotspot) {
       now = stepped(now, power, chip);
     std::ranges::copy(now, launch % 2 == 0 ? b.begin() : a.begin());
   }
-  // The kernel rounds to float in every step, at about 3e-5 for 340 degrees; a step moves a cell by far more.
+  // The kernel rounds to float in every step, an error of about 3e-5 at 340 degrees; a step changes a cell by far more.
   data.tolerate("temperature_a", {.absolute = 1.5e-4});
   data.tolerate("temperature_b", {.absolute = 1e-4});
 }

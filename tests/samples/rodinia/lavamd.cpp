@@ -34,6 +34,6 @@ REFERENCE(lavamd) {
       forces[particle] = {static_cast<float>(v), static_cast<float>(x), static_cast<float>(y), static_cast<float>(z)};
     }
   }
-  // Float sums of hundreds of terms of size 1, of either sign but for v, with an approximate exponential.
+  // Float sums of hundreds of terms of size 1, of either sign except for v, with an approximate exponential.
   data.tolerate("forces", {.relative = 1e-5, .absolute = 1e-4});
 }

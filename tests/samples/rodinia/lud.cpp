@@ -13,6 +13,6 @@ REFERENCE(lud) {
     }
   for (int64_t i = 0; i < n * n; ++i)
     matrix[i] = static_cast<float>(exact[i]);
-  // The diagonal outweighs each row, so float errors do not grow; the order of sums depends on the tiles.
+  // The diagonal dominates each row, so float errors do not grow; the order of sums depends on the tiles.
   data.tolerate("matrix", {.relative = 1e-6, .absolute = 1e-6});
 }

@@ -9,6 +9,6 @@ REFERENCE(nn) {
   auto distances = data.f32("distances");
   for (size_t record = 0; record < places.size(); ++record)
     distances[record] = static_cast<float>(std::hypot(30.0 - places[record].latitude, 90.0 - places[record].longitude));
-  // Four float operations, of which the differences can be exact.
+  // Four float operations; the differences may be exact.
   data.tolerate("distances", {.relative = 2.5e-7});
 }

@@ -1,4 +1,4 @@
-// The best score of an alignment up to each pair of letters, row by row.
+// The best score of an alignment up to each pair of letters, computed by rows.
 #include "tests/samples/reference.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// One step of a particle filter: move, weigh, normalise, draw by evenly spaced marks on the running sum of weights.
+// One step of a particle filter: move, weight, normalise, resample at evenly spaced marks of the cumulated weights.
 #include "tests/samples/reference.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ double normal(int32_t& seed) {
   return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
 }
 
-// How much more the pixels look like the object (228) than like the ground (100).
+// The log likelihood ratio of the pixels for the object (228) and for the background (100).
 double log_likelihood(ptxrewrite::tests::SampleData& data, double x, double y) {
   const int64_t height = data.value("height"), frames = data.value("frames"), frame = 1;
   auto film = data.u8("film");
@@ -53,7 +53,7 @@ REFERENCE(particlefilter) {
     weights[k] = std::exp(log_likelihood(data, x[k], y[k])) / particles;
     block_sums[k / block_size] += weights[k];
   }
-  // The first block's place then takes the total.
+  // The first block's element is then replaced by the total.
   block_sums[0] = std::accumulate(weights.begin(), weights.end(), 0.0);
   for (double& weight : weights)
     weight /= block_sums[0];
@@ -68,7 +68,7 @@ REFERENCE(particlefilter) {
     drawn_x[k] = x[drawn];
     drawn_y[k] = y[drawn];
   }
-  // Doubles whose logarithms, cosines and exponentials may be a unit off in the last place; exponents reach 300.
+  // Doubles whose logarithms, cosines and exponentials may have an error of one unit; exponents reach 300.
   for (const char* name : {"x", "y", "drawn_x", "drawn_y", "marks"})
     data.tolerate(name, {.relative = 2e-15});
   for (const char* name : {"weights", "block_sums", "cumulated"})

@@ -1,4 +1,4 @@
-// Cheapest sums from the first row of a grid downwards, each cell from the three above it.
+// Minimal sums from the first row of a grid downwards, each cell from the three above it.
 #include "tests/samples/reference.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Diffusion of a column-major image of brightness 0 to 255, on an exponential scale, with speckle measured every time.
+// Diffusion of a column-major image of brightness 0 to 255, on an exponential scale; speckle is measured in every step.
 #include "tests/samples/reference.h"
 #include "tests/samples/srad.h"
 
@@ -26,8 +26,8 @@ REFERENCE(srad_v1) {
       pixels[place(row, column)] = static_cast<float>(std::log(image.at(row, column)) * 255);
       coefficients_out[place(row, column)] = static_cast<float>(coefficients.at(row, column));
     }
-  // In float the variance is a difference of nearly equal numbers, and differences of neighbours are of a hundredth of
-  // the pixels they are taken of.
+  // In float the variance is a difference of nearly equal numbers, and differences of neighbours are about 1/100 of
+  // the pixels that they are computed from.
   data.tolerate("speckle", {.relative = 2e-5});
   data.tolerate("coefficients", {.relative = 5e-5});
   data.tolerate("image", {.relative = 2e-6, .absolute = 5e-4});

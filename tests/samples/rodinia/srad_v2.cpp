@@ -1,4 +1,4 @@
-// Diffusion of a row-major image with speckle as the launch file gives it.
+// Diffusion of a row-major image with the speckle from the launch file.
 #include "tests/samples/reference.h"
 #include "tests/samples/srad.h"
 
@@ -13,7 +13,7 @@ REFERENCE(srad_v2) {
     pixels[k] = static_cast<float>(image.pixels[k]);
     coefficients_out[k] = static_cast<float>(coefficients.pixels[k]);
   }
-  // A score of float operations a pixel; a coefficient is a quotient of differences.
+  // Some twenty float operations per pixel; a coefficient is a quotient of differences.
   data.tolerate("coefficients", {.relative = 5e-6, .absolute = 5e-7});
   data.tolerate("image", {.relative = 5e-7});
 }

@@ -1,4 +1,4 @@
-// For every point: does it gain by moving to the candidate, and how much; else what its centre would lose by closing.
+// For every point: the gain of moving it to the candidate, if positive; else the loss of its centre by closing.
 #include "tests/samples/reference.h"
 
 REFERENCE(streamcluster) {
@@ -17,7 +17,7 @@ REFERENCE(streamcluster) {
       const float difference = coordinates[dimension * points + k] - coordinates[dimension * points + candidate];
       squared = std::fma(difference, difference, squared);
     }
-    // All weights are 1, so it does not matter what is fused with this product.
+    // All weights are 1, so fusing this product or not makes no difference.
     const float change = squared * point[k].weight - point[k].cost;
     const auto gains = work.subspan(k * (centres + 1), centres + 1);
     moves[k] = change < 0;

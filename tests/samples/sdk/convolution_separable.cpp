@@ -7,7 +7,7 @@
 
 namespace {
 
-// `step` leads from a pixel to the next one along a line of `length` pixels, and `place` is the pixel's place in it.
+// `step` is the distance between pixels of a line of `length` pixels, and `place` is the pixel's position in the line.
 float filtered(std::span<const float> image, std::span<const float> filter, int index, int place, int length,
                int step) {
   const int radius = static_cast<int>(filter.size() / 2);

@@ -1,5 +1,5 @@
 // The transform of every 8x8 block from its definition, a sum of 64 products of cosines in double precision; the
-// quantised coefficients and the image they stand for follow from it.
+// quantised coefficients and the image reconstructed from them are derived from it.
 #include "tests/samples/reference.h"
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Dyadic convolution by radix-2 Walsh transforms, one stage at a time from the longest stride down. The order of the
-// additions is fixed by the algorithm, whatever the radix: every bit must agree. A direct sum over the definition
+// Dyadic convolution by radix-2 Walsh transforms, one stage at a time in order of descending stride. The order of the
+// additions is determined by the algorithm for every radix: every bit must agree. A direct sum over the definition
 // checks a part of the result.
 #include "tests/samples/reference.h"
 

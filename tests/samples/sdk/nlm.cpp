@@ -1,4 +1,4 @@
-// Denoising by weighted means, in double precision: weights from the likeness of pixels, of the squares around them,
+// Denoising by weighted means, in double precision: weights from the similarity of pixels, of the squares around them,
 // and of the squares around the middle of the pixel's 8x8 block.
 #include "tests/samples/reference.h"
 
@@ -25,7 +25,7 @@ struct Image {
     }
     return sum;
   }
-  // Between the squares around two pixels.
+  // Distance between the squares around two pixels.
   double patch_distance(int x0, int y0, int x1, int y1, int radius) const {
     double sum = 0;
     for (int dy = -radius; dy <= radius; ++dy) {
@@ -37,8 +37,8 @@ struct Image {
   }
 };
 
-// `weigh` gives the distance, already scaled by the noise, between pixel (x, y) and its neighbour (x + dx, y + dy).
-// Where most weights are above `bar` the surroundings are smooth, and less of the noisy pixel is kept.
+// `weigh` returns the distance, already scaled by the noise, of pixel (x, y) and its neighbour (x + dx, y + dy).
+// If most weights are above `bar`, the surroundings are smooth, and less of the noisy pixel is kept.
 using Weigh = std::function<double(int x, int y, int dx, int dy)>;
 
 void denoise(const Image& image, std::span<float> result, int radius, double lerp, double bar, const Weigh& weigh) {

@@ -1,5 +1,5 @@
-// The recursive filter along lines of an image in double precision: down the columns, then along the rows. A test of
-// its own holds it to what it stands for: the answer to a single bright pixel is close to a Gaussian.
+// The recursive filter along lines of an image in double precision: down the columns, then along the rows. A self-test
+// checks that it is a Gaussian filter: the response to a single bright pixel is close to a Gaussian.
 #include "tests/samples/reference.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct Filter {
 
 Line filtered(const Line& line, const Filter& filter) {
   const int length = static_cast<int>(line.size());
-  // Before its ends the line goes on as it begins.
+  // The line is extended by its first and last pixels.
   const auto in = [&](int i) { return line[std::clamp(i, 0, length - 1)]; };
   Line forward(length);
   Line backward(length);
@@ -52,7 +52,7 @@ void check_against_gaussian(const Filter& filter, double sigma) {
   }
 }
 
-// Filters the lines of one channel that start at multiples of `stride` and have a pixel every `step`.
+// Filters the lines of one channel that start at multiples of `stride` and whose pixels are `step` apart.
 void filter_lines(std::span<const std::uint8_t> from, std::span<std::uint8_t> to, int lines, int stride, int length,
                   int step, const Filter& filter) {
   for (int line = 0; line < lines; ++line) {
@@ -84,7 +84,7 @@ REFERENCE(recursive_gaussian) {
   filter_lines(data.u8("image"), data.u8("blurred_down"), width, 1, height, width, filter);
   filter_lines(data.u8("blurred_down"), data.u8("blurred"), height, width, width, 1, filter);
 
-  // A sum that lies on the edge between two bytes may be rounded to either.
+  // A sum at the boundary of two bytes may be rounded to either.
   data.tolerate("blurred_down", {.absolute = 1});
   data.tolerate("blurred", {.absolute = 1});
 }

@@ -1,4 +1,4 @@
-// The sum of whole numbers: exact in any order.
+// The sum of integers: exact in any order.
 #include "tests/samples/reference.h"
 
 #include <numeric>

@@ -1,5 +1,5 @@
-// One sum a block: each of 256 threads adds up every (256 * blocks)-th element, then halves are added on halves within
-// warps, then within what the warps gave.
+// One sum per block: each of 256 threads adds up every (256 * blocks)-th element, then halves are added to halves in
+// warps, then in the results of the warps.
 #include "tests/samples/reference.h"
 
 namespace {
