@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What our CUDA libraries export: CUDA's names with the version of the real library, and nothing else.
+"""Symbols that our CUDA libraries export: CUDA's names with the version of the real library, and no others.
 
 usage: check_exports.py LIBCUDART LIBCUDA LIBPTXREWRITE_CUDA LIBNVJITLINK
-Where there is a real libcudart of the same number, every symbol of it must exist in ours.
+If a real libcudart of the same version is installed, ours must have every symbol of it.
 """
 import glob
 import os
@@ -28,7 +28,7 @@ def main():
               if not re.fullmatch(r"(__)?nvJitLink\w+@@libnvJitLink\.so\.13", symbol)]
     if len(ours) < 390:
         wrong.append(f"only {len(ours)} symbols")
-    # PTXREWRITE_CUDA_LIBRARIES: where libraries of other versions are.
+    # PTXREWRITE_CUDA_LIBRARIES: folder with libraries of other versions.
     places = ["/usr/local/cuda*/lib*", *filter(None, [os.environ.get("PTXREWRITE_CUDA_LIBRARIES")])]
     for real in [path for place in places for path in glob.glob(f"{place}/{name}")]:
         missing = {symbol for symbol in exports(real) if symbol.startswith(("cuda", "__cuda"))} - ours

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs CUDA programs under `ptxrewrite exec` with options that work on every launch, and checks what it says of them.
+"""Runs CUDA programs under `ptxrewrite exec` with options that affect every launch, and checks its reports.
 
 usage: exec_options.py CASE --tool PTXREWRITE --nvcc NVCC --folder FOLDER
-Counts of launches are those that the programs' sources show.
+Expected counts of launches follow from the programs' sources.
 """
 import argparse
 import json
@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-OPTIMISING = "memory,narrow,warp,packed,divisor,r2d2,composite"  # what -O stands for
+OPTIMISING = "memory,narrow,warp,packed,divisor,r2d2,composite"  # the passes of -O
 
 
 class Failed(Exception):
@@ -44,7 +44,7 @@ class Runner:
         return child
 
     def exec(self, program, *options, code=0):
-        """The report of a run whose program found itself right."""
+        """The report of a run in which the program checked itself successfully."""
         report = os.path.join(self.folder, "report.json")
         child = self.run("exec", "--json", report, *options, "--", program)
         expect(child.returncode == code, f"exit code {child.returncode}, not {code}")
@@ -54,7 +54,7 @@ class Runner:
 
 
 def by_kernel(rows):
-    """Rows by what is legible of a mangled name."""
+    """Rows by the readable part of a mangled name."""
     rows_by_name = {}
     for row in rows:
         length, rest = re.match(r"_Z(\d+)(.*)", row["kernel"]).groups()
@@ -74,7 +74,7 @@ def check_passes(runner):
     report, _ = runner.exec(program, "--passes", "r2d2(persistent)")
     columns = by_kernel(report["rewriting"]["kernels"])["columns"]
     expect((columns["rewritten_launches"], columns["original_launches"]) == (1, 0), "columns runs persistent")
-    # A kernel that is another one in all launches.
+    # A kernel that is replaced in all launches.
     report, _ = runner.exec(program, "-p", "schedule(force)")
     columns = by_kernel(report["rewriting"]["kernels"])["columns"]
     expect((columns["rewritten_launches"], columns["original_launches"]) == (1, 0), "columns is scheduled anew")
@@ -107,7 +107,7 @@ def check_verify(runner):
     expect(0 < columns["changed_bytes"] <= 6400 * 4, "columns writes 6400 floats")
     expect(columns["rewritten_warp_instructions"] not in (0, columns["warp_instructions"]), "other code has run")
     expect("identical" in child.stderr, "the table says so")
-    # Memory of all kinds, cooperative launches, textures, constants: all is there on the copy.
+    # Memory of all kinds, cooperative launches, textures, constants: the copy must have all of them.
     unchanged = "the passes do not change it"
     for name, passes, compared, not_compared in (
             ("managed", "schedule(force),dac(force)", {"add": 1}, {}),
@@ -164,7 +164,7 @@ def check_capture(runner):
     expect(child.returncode == 0, "an empty folder of one's own is taken")
     shutil.rmtree(shared)
     expect(captured_kernels >= 8, f"{captured_kernels} kernels are captured")
-    # The other commands take it, too.
+    # The other commands accept the capture, too.
     report, _ = runner.exec(runner.compile("rewriting"), "--capture", fresh(runner, "all"), "--capture-launches", "2")
     files = [row["file"] for row in report["captures"]]
     expect(len(files) == 3, "two launches of walk and the one of columns")
@@ -174,7 +174,7 @@ def check_capture(runner):
     report, _ = runner.exec(runner.compile("rewriting"), "--capture", fresh(runner, "hot"), "--capture-launches", "hottest")
     walk = by_kernel(report["captures"])["walk"]
     expect(walk["launch"] == 2, "the launch with most rows is the hottest")
-    # Names that begin alike get a folder each. Ends of ranges are pointers, too.
+    # Names with a common prefix get a folder each. Pointers to the end of a range are pointers, too.
     report, _ = runner.exec(runner.compile("ranges"), "--capture", fresh(runner, "ends"))
     sums, last_ones = report["captures"][:3], report["captures"][3]
     expect(len({row["file"] for row in report["captures"] if "problem" not in row}) == 4, "each kernel has its file")
@@ -187,7 +187,7 @@ def check_capture(runner):
     expect(last_ones["holds_addresses"], "the end of a range is an address")
     child = runner.run("exec", "--capture", fresh(runner, "both"), "-O", "--", os.path.join(runner.folder, "ranges"))
     expect(child.returncode == 2 and not child.stdout, "--capture and passes exclude each other")
-    # Pointers in memory: buffers lie where they lay. A damaged result is noticed.
+    # Pointers in memory: buffers keep their addresses. A damaged result is detected.
     report, _ = runner.exec(runner.compile("pointers"), "--capture", fresh(runner, "lists"))
     row = report["captures"][0]
     expect(row["holds_addresses"], "lists are pointers")
@@ -217,7 +217,7 @@ def check_study(runner):
     with open(page, encoding="utf-8") as file:
         text = file.read()
     expect(text.count("<tr>") == 4 and "DAC-IDEAL" in text, "a row for each kernel, their sum and the head")
-    # The engines are those of the commands: one launch gives the same figures.
+    # exec and the commands use the same engines: one launch gives the same figures.
     folder = fresh(runner, "captured")
     report, _ = runner.exec(program, "--capture", folder)
     file = by_kernel(report["captures"])["columns"]["file"]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs numba-cuda's own tests under `ptxrewrite exec`, module by module, and says how many are right and which are not.
+"""Runs numba-cuda's own tests under `ptxrewrite exec`, module by module, and reports which pass.
 
 usage: python_campaign.py --tool PTXREWRITE [--python PYTHON] [--least PERCENT] [MODULE...]     e.g. cudapy.test_atomics
-Without modules: all of cudadrv and cudapy. PYTHON, else $PTXREWRITE_PYTHON, has numba-cuda and pytest; without one, and
-where it lacks them, the campaign says that it is skipped. Ends with 1 if fewer than PERCENT of the tests are right.
+Without modules: all of cudadrv and cudapy. PYTHON, else $PTXREWRITE_PYTHON, has numba-cuda and pytest; if there is
+none, or they are missing, the campaign is skipped. Exits with 1 if fewer than PERCENT of the tests pass.
 """
 import argparse
 import glob
@@ -15,7 +15,7 @@ import sys
 from run_python_client import missing_packages
 
 FOLDERS = ("cudadrv", "cudapy")
-FUEL = "2000000000"  # of a launch: a kernel that waits for another stream ends as one that hangs
+FUEL = "2000000000"  # per launch: a kernel that waits for another stream ends like one that hangs
 RAN = re.compile(r"^Ran (\d+) tests? in", re.M)
 COUNTS = re.compile(r"\b(failures|errors)=(\d+)")
 
@@ -29,7 +29,7 @@ def all_modules(python):
 
 
 def run_module(options, module):
-    """Tests that ran, those that were not right, and the last words of standard error."""
+    """Number of tests that ran, those that failed, and the last words of standard error."""
     child = subprocess.run([options.tool, "exec", "--fuel", FUEL, "--", options.python, "-B", "-m", "unittest",
                             "numba.cuda.tests." + module], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     text = child.stderr.decode(errors="replace")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles a CUDA program with nvcc and runs it under `ptxrewrite exec`: it must check itself and end with 0.
+"""Compiles a CUDA program with nvcc and runs it under `ptxrewrite exec`: it must check itself and exit with 0.
 
 usage: run_application.py --tool PTXREWRITE --nvcc NVCC --libraries FOLDER --folder FOLDER SOURCE [--fault NAME]
 """
@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 
-# What standard error must say, and where a fault leaves the program's own exit code or output.
+# Expected texts on standard error, and cases in which a fault does not change the program's exit code or output.
 SAYS = {
     "out_of_bounds": "is out of bounds",
     "misaligned": "is not a multiple of 4",
@@ -19,11 +19,11 @@ SAYS = {
     "no_ptx": "no PTX for sm_90",
     "missing_call": "cudaIpcOpenMemHandle is not emulated",
 }
-# Programs whose kernels need more than sm_80.
+# Programs whose kernels require more than sm_80.
 TARGETS = {"clusters": "sm_90", "tensor_maps": "sm_90", "tensor_pipeline": "sm_90a"}
-# Programs that --check may find nothing in.
+# Programs in which --check must not find anything.
 CHECKED = ("tensor_pipeline", )
-# What a program prints besides.
+# Additional output of a program.
 PRINTS = {"printf_malloc": "before\nthread 3 has 190, and 0.50\n"}
 
 

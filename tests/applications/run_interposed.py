@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs a program of the driver API under `exec --device cuda`: the interposed driver over the emulated one, which stands in
-for a GPU's. The program compares what its kernels leave with sums of its own; launches are counted as its source has
+"""Runs a program of the driver API under `exec --device cuda`: the interposed driver over the emulated one, in place of
+a GPU's driver. The program compares the kernels' results with its own sums; launches are counted as its source has
 them: six through a module, of which
 one does not fulfil the variant's condition and one goes into a graph, and two through a library.
 
@@ -31,7 +31,7 @@ class Runner:
         self.options = options
         self.program = os.path.join(options.folder, "interposed")
         stubs = os.path.join(os.path.dirname(os.path.realpath(options.nvcc)), "../lib64/stubs")
-        # The driver's name alone is linked against; without a toolkit's stub the emulated one has it, too.
+        # Only the driver's name is needed for linking; without a toolkit's stub, the emulated driver has it, too.
         libraries = stubs if os.path.isdir(stubs) else os.path.dirname(options.driver)
         subprocess.run([options.nvcc, "-std=c++17", "-cudart", "none", "-I", os.path.join(HERE, "../.."), os.path.join(HERE, "interposed.cpp"), "-o",
                         self.program, f"-L{libraries}", "-lcuda"], check=True)
@@ -66,23 +66,23 @@ def check(runner):
     reasons = [row["reason"] for row in launches[0][2]]
     expect(any("not fulfilled" in reason for reason in reasons), "the condition is named")
     expect(any("captured" in reason for reason in reasons), "the graph is named")
-    # One resident wave in place of the grid: computed parameters and occupancy of the driver.
+    # One resident wave instead of the whole grid: computed parameters and the driver's occupancy.
     launches, _ = runner.exec(["-p", "r2d2(force,persistent)"])
     expect([row[:2] for row in launches] == [(4, 2), (2, 0)], f"persistent launches {launches}")
-    # Both codes are timed eight times, then one stays: 7 of each of two modules' launches are too few to tell.
+    # Both codes are timed eight times, then one is chosen: 7 launches of each of two modules are too few to decide.
     launches, _ = runner.exec(["-p", "r2d2(force)", "--autotune"], ["100"])
     rewritten, original, reasons = launches[1]
     expect(rewritten + original == 102 and rewritten >= 8, f"tuned launches {launches[1]}")
     timed = {row["reason"]: row["launches"] for row in reasons}
-    # Besides the hundred alike there are two others, each of a variant's first launch: the original's turn.
+    # In addition to the hundred equal launches there are two others, first launches of variants: the original runs.
     expect(8 <= timed.get("the original is being timed", 0) <= 12, f"timed launches {timed}")
     expect(rewritten >= 90 or timed.get("the original is faster", 0) >= 80, "the decision stays")
-    # Nothing asked for, or switched off: the driver's own.
+    # No passes requested, or switched off: the driver's own functions.
     launches, child = runner.exec([])
     expect(launches is None and "passes" not in child.stderr, "nothing is rewritten without passes")
     launches, child = runner.exec(["-p", "r2d2(force)"], PTXREWRITE_DISABLE="1")
     expect(launches is None and "passes" not in child.stderr, "PTXREWRITE_DISABLE switches it off")
-    # No driver, and options that look into launches.
+    # No driver, and options that observe launches.
     _, child = runner.exec(["-p", "r2d2(force)"], code=77, PTXREWRITE_LIBCUDA="/nonexistent/libcuda.so.1")
     expect("no GPU here" in child.stderr, "no driver is no GPU")
     for words in (["--check"], ["--study"], ["--verify", "r2d2"], ["--emulate", "a100"]):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""ptxrewrite-ptxas in ptxas's place: words, output and exit code of the real one pass through; inputs are rewritten on
-the way; without it, cubins carry PTX, which `ptxrewrite exec` runs.
+"""ptxrewrite-ptxas in place of ptxas: arguments, output and exit code of the real one pass through; inputs are
+rewritten; without a real ptxas, cubins contain PTX, which `ptxrewrite exec` runs.
 
 usage: run_ptxas.py --drop-in PTXREWRITE-PTXAS --tool PTXREWRITE --nvcc NVCC --libraries FOLDER --folder FOLDER --samples FOLDER
 """
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 
-# A ptxas that shows its words, keeps a copy of its input and complains about it.
+# A ptxas that prints its arguments, keeps a copy of its input and reports an error for it.
 STAND_IN = """#!/bin/sh
 [ "$1" = --version ] && { echo "Cuda compilation tools, release 12.5, V12.5.1"; exit 0; }
 echo "words: $*"
@@ -71,7 +71,7 @@ def check_passing_through(place):
     expect(child.stdout == "words: " + " ".join(words) + "\n", f"behind the name of ptxas: {child.stdout!r}")
     version = place.run("--version", PTXREWRITE_PTXAS=place.stand_in, PTXREWRITE_PASSES="r2d2").stdout
     expect("release 12.5," in version and "passes r2d2" in version, f"the version is {version!r}")
-    # Under the name of ptxas, first in PATH: the next one is taken.
+    # Under the name of ptxas, first in PATH: the next one in PATH is used.
     os.makedirs(place.path("first"))
     os.symlink(place.options.drop_in, place.path("first/ptxas"))
     path = place.path("first") + ":" + place.path("bin") + ":" + os.environ["PATH"]
@@ -86,7 +86,7 @@ def check_passing_through(place):
 
 
 def check_rewriting(place):
-    source = os.path.join(place.options.samples, "bplus_tree", "bplus_tree.ptx")  # r2d2 holds for all launches of it
+    source = os.path.join(place.options.samples, "bplus_tree", "bplus_tree.ptx")  # r2d2 is valid for all its launches
     with open(source, encoding="utf-8") as file:
         original = file.read()
     for environment, words in (({}, ["--ptxrewrite-passes=r2d2"]), ({"PTXREWRITE_PASSES": "r2d2"}, [])):
@@ -97,7 +97,7 @@ def check_rewriting(place):
         expect(f"ptxas {source}, line 7; error" in child.stderr, f"messages name another file: {child.stderr!r}")
     child = place.run("--ptxrewrite-passes=nothing-such", source, PTXREWRITE_PTXAS=place.stand_in)
     expect(child.returncode == 255 and "nothing-such" in child.stderr, f"an unknown pass: {child}")
-    # Variants for some launches need somebody who chooses among them: such kernels stay as they are.
+    # Variants for some launches need a launcher that selects them: such kernels are not changed.
     source = os.path.join(place.options.samples, "backprop", "backprop.ptx")
     place.run("--ptxrewrite-passes=r2d2", source, PTXREWRITE_PTXAS=place.stand_in)
     by_opt = place.run("opt", "-p", "r2d2", "--no-ptxas", source, program=place.options.tool).stdout
@@ -107,7 +107,7 @@ def check_rewriting(place):
 
 
 def check_pipe(place):
-    """An input that can be read once: rewritten or not, the real ptxas and the carrier get its text."""
+    """An input that can be read only once: rewritten or not, the real ptxas and the carrier get its text."""
     os.mkfifo(place.path("pipe.ptx"))
     with open(os.path.join(place.options.samples, "bplus_tree", "bplus_tree.ptx"), encoding="utf-8") as file:
         long = file.read()
@@ -194,7 +194,7 @@ def check_clang(place):
 
 
 def check_driver(place):
-    """Cubins that carry PTX, ours and those of ptxas -lineinfo, through cuModuleLoadData."""
+    """Cubins that contain PTX, ours and those of ptxas -lineinfo, through cuModuleLoadData."""
     options = place.options
     if not os.path.exists(options.nvcc):
         return

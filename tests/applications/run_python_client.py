@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs a Python program that uses CUDA under `ptxrewrite exec`: it must check itself and end with 0.
+"""Runs a Python program that uses CUDA under `ptxrewrite exec`: it must check itself and exit with 0.
 
 usage: run_python_client.py --tool PTXREWRITE --folder FOLDER [--python PYTHON] [--emulate GPU] [--environment NAME=VALUE]...
                             SOURCE PACKAGE...
-PYTHON, else $PTXREWRITE_PYTHON, is an interpreter that has the packages; without one, and where it lacks one of them,
-the test says that it is skipped.
+PYTHON, else $PTXREWRITE_PYTHON, is an interpreter that has the packages; if there is none, or a package is missing,
+the test is skipped.
 """
 import argparse
 import os
@@ -13,7 +13,7 @@ import sys
 
 
 def missing_packages(python, packages):
-    """Those that the interpreter does not find; they are not imported, which may need a GPU."""
+    """Packages that the interpreter does not find; they are not imported because that may need a GPU."""
     program = "import importlib.util, sys\nfor name in sys.argv[1:]:\n  try:\n    found = importlib.util.find_spec(name)\n" \
               "  except ModuleNotFoundError:\n    found = None\n  if not found: print(name)"
     return subprocess.run([python, "-c", program, *packages], capture_output=True, text=True,

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""How the cost of each pass grows with one big kernel.
+"""Growth of the cost of each pass with the size of one big kernel.
 
 usage: growth_bench.py --tool PATH/ptxrewrite [--shapes A,B] [--passes A,B] [--divide N] [--limit SECONDS] [--json FILE]
        growth_bench.py --tool PATH/ptxrewrite --work [--shapes A,B] [--passes A,B] [--divide N]
 
-Makes the kernels of growth_kernels.py with a tenth of their size and with all of it (`--divide 10`: a hundredth and a
-tenth), runs every pass in every form that it has over them, and prints user seconds, peak memory and the exponent
-between the two sizes, beside the bars: 10 s, 1 GB, exponent 1.2. A run that takes more than the limit says so. Speed
-fails no test: always exits 0 when every run that ended was a success.
+Makes the kernels of growth_kernels.py with a tenth of their size and in full size (`--divide 10`: a hundredth and a
+tenth), runs every pass in all its forms over them, and prints user seconds, peak memory and the exponent
+between the two sizes, beside the bars: 10 s, 1 GB, exponent 1.2. A run above the limit is marked. Speed
+fails no test: always exits 0 if every completed run was successful.
 
---work counts instead of timing: machine instructions that the tool executes, as valgrind's callgrind sees them, the
-same on every machine at any load. What starting up takes is taken off. Exits 1 where an exponent is above the bar of
-1.35 (small sizes: the constant part still weighs), 77 where there is no valgrind.
+--work counts instead of timing: machine instructions that the tool executes, measured by valgrind's callgrind, the
+same on every machine at any load. The cost of starting is subtracted. Exits 1 if an exponent is above the bar of
+1.35 (small sizes: the constant part still has weight), 77 if there is no valgrind.
 """
 
 import argparse
@@ -41,7 +41,7 @@ PASSES = {
 
 
 def run(command, limit):
-    """(user seconds, peak bytes, whether it ended in time) of one process; exits with its message when it fails."""
+    """(user seconds, peak bytes, whether it ended in time) of one process; exits with its message if it fails."""
     with tempfile.TemporaryFile() as log:
         child = subprocess.Popen(command, stdout=log, stderr=log,
                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1)))
@@ -93,7 +93,7 @@ def time_passes(arguments, scratch):
                                       arguments.limit)
             large, peak, ended_too = run(command_for(arguments.tool, name, kernel_file(scratch, shape, full)),
                                          arguments.limit) if ended else (0, 0, False)
-            # Below a few clock ticks there is nothing to compare.
+            # Times below a few clock ticks cannot be compared.
             grows = exponent(max(small, 0.02), large, 10) if ended and ended_too else None
             ok = ended_too and large <= SECONDS_BAR and peak <= MEMORY_BAR and (grows <= EXPONENT_BAR or large < 0.5)
             print(f"  {name:20} {small:8.2f} s " + (f"{large:8.2f} s  exponent {grows:5.2f}  {peak / 1e6:7.0f} MB"
@@ -107,7 +107,7 @@ def time_passes(arguments, scratch):
 
 
 def count_work(arguments, scratch):
-    """Prints and judges instruction counts; 0 if all grow as they should."""
+    """Prints and judges instruction counts; returns 0 if all growth is within the bar."""
     if not shutil.which("valgrind"):
         print("skipped: no valgrind on PATH")
         return SKIPPED

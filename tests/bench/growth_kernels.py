@@ -1,8 +1,8 @@
-"""PTX of one big kernel, by shape: what a pass does per instruction must not grow with their number.
+"""PTX of one big kernel, by shape: the cost of a pass per instruction must not grow with their number.
 
-Every shape is made of pieces that give the passes work: addresses that are linear in the thread index, 64-bit index
-arithmetic, products and sums, bit logic, accesses of global memory. `make(shape, count)` has about `count` of what the
-shape counts: instructions, loops one behind the other, loops inside each other, targets, parameters.
+Every shape consists of pieces that give the passes work: addresses that are linear in the thread index, 64-bit index
+arithmetic, products and sums, bit logic, accesses of global memory. `make(shape, count)` has about `count` of the
+shape's unit: instructions, consecutive loops, nested loops, targets, parameters.
 """
 
 HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -32,7 +32,7 @@ PIECE_LENGTH = 10
 
 
 def piece(i):
-    """Ten instructions: two loads at linear addresses, work on what they bring, now and then a store."""
+    """Ten instructions: two loads at linear addresses, work on the loaded values, sometimes a store."""
     offset = i % 509
     lines = [f"add.s32 %r6, %r5, {offset};", "mul.wide.s32 %rd5, %r6, 4;", "add.s64 %rd6, %rd3, %rd5;",
              "ld.global.f32 %f2, [%rd6];", "fma.rn.f32 %f1, %f2, %f2, %f1;",
@@ -55,13 +55,13 @@ def straight(count):
 
 
 def blocks(count):
-    """A branch over each piece, by a condition that differs from thread to thread."""
+    """A branch over each piece, with a condition that differs between threads."""
     return kernel("".join(f"\tsetp.gt.s32 %p1, %r5, {i % 1021};\n\t@%p1 bra S{i};\n{piece(i)}S{i}:\n"
                           for i in range(count // (PIECE_LENGTH + 2))))
 
 
 def loops(count):
-    """Loops one behind the other, each with one piece, of as many trips as the launch says."""
+    """Consecutive loops with one piece each; the launch determines the trip count."""
     return kernel("".join(
         f"\tmov.u32 %r11, 0;\nL{i}:\n\tmad.lo.s32 %r12, %r11, %r3, %r5;\n\tmul.wide.s32 %rd7, %r12, 4;\n"
         f"\tadd.s64 %rd8, %rd3, %rd7;\n\tld.global.f32 %f3, [%rd8+{4 * (i % 61)}];\n\tadd.f32 %f1, %f1, %f3;\n"
@@ -69,7 +69,7 @@ def loops(count):
 
 
 def nested(count):
-    """Loops inside each other, a piece in front of each."""
+    """Nested loops, with a piece before each."""
     counters = f"\t.reg .b32 %n<{count}>;\n"
     enter = "".join(f"\tmov.u32 %n{i}, 0;\nN{i}:\n{piece(i)}" for i in range(count))
     leave = "".join(f"\tadd.s32 %n{i}, %n{i}, 1;\n\tsetp.lt.s32 %p1, %n{i}, %r1;\n\t@%p1 bra N{i};\n"
@@ -78,19 +78,19 @@ def nested(count):
 
 
 def targets(count):
-    """One indirect branch with that many targets, a piece at each."""
+    """One indirect branch with `count` targets, a piece at each."""
     table = ", ".join(f"T{i}" for i in range(count))
     places = "".join(f"T{i}:\n{piece(i)}\tbra.uni done;\n" for i in range(count))
     return kernel(f"\trem.u32 %r11, %r4, {count};\nall: .branchtargets {table};\n\tbrx.idx %r11, all;\n{places}done:\n")
 
 
 def parameters(count):
-    """Kernel parameters, each read where it is added."""
+    """Kernel parameters, each loaded right before it is added."""
     more = "".join(f",\n\t.param .u32 p{i}" for i in range(count))
     return kernel("".join(f"\tld.param.u32 %r11, [p{i}];\n\tadd.s32 %r10, %r10, %r11;\n" for i in range(count)), more)
 
 
-# What the bars are about: so many of each.
+# The sizes that the bars refer to.
 SHAPES = {
     "straight": (straight, 100_000, "instructions"),
     "blocks": (blocks, 100_000, "instructions in blocks"),

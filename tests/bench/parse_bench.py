@@ -7,9 +7,9 @@ Makes one PTX file of each size (in megabytes) by repeating the samples under fr
 interleaved rounds, `opt --no-ssa` (parse + print), `opt` without passes (identity, through SSA), `ptxas -O3` and
 `ptxas -O0`, and prints the median of user seconds with the ratio to ptxas and the peak memory per source byte, beside
 the bars: parse + print <= 0.20 x ptxas -O3 (goal 0.12), <= 25 bytes of peak memory per source byte, cost per byte flat.
-Then files with many labels, branch targets, parameters, registers and so on, through SSA, at two sizes: how time grows
-with their number (bar: exponent 1.2).
-Without ptxas on PATH the tool alone is measured. Always exits 0 when every run succeeded: speed fails no test.
+Then files with many labels, branch targets, parameters, registers and so on, through SSA, at two sizes: the growth of
+time with their number (bar: exponent 1.2).
+Without ptxas on PATH, only the tool is measured. Always exits 0 if every run succeeded: speed fails no test.
 """
 
 import argparse
@@ -24,14 +24,14 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SAMPLES = os.path.normpath(os.path.join(HERE, "..", "..", "samples"))
-# A fixed set, so that figures of different days compare; modules of kernels alone, which can be repeated.
+# A fixed set, so that figures of different days are comparable; modules of kernels only, which can be repeated.
 REPEATED = ["backprop", "dac_example", "hotspot", "matmul", "pathfinder", "vecadd", "warp_reduction"]
 TIME_BAR, TIME_GOAL, MEMORY_BAR, GROWTH_BAR = 0.20, 0.12, 25.0, 1.2
 MEGABYTE = 1_000_000
 
 
 def sample_bodies():
-    """The header that all samples share, and each repeated sample's text behind it with its kernel names."""
+    """The header that all samples share, and each repeated sample's text after it with its kernel names."""
     header, bodies = None, []
     for name in REPEATED:
         with open(os.path.join(SAMPLES, name, name + ".ptx")) as file:
@@ -43,7 +43,7 @@ def sample_bodies():
 
 
 def fresh_names(text, kernels, copy):
-    """The text with its kernels' names, and all that is named after them, as names of this copy alone.
+    """The text with its kernels' names, and all names derived from them, replaced by names of this copy.
 
     The copy's number ends with an underscore: `matmul_tiled` of copy 332 is not `matmul_tiled32` of copy 3."""
     names = "|".join(sorted(map(re.escape, kernels), key=len, reverse=True))
@@ -51,7 +51,7 @@ def fresh_names(text, kernels, copy):
 
 
 def check_names(bodies, copies=500):
-    """No two kernels of any copies have one name."""
+    """Checks that no two kernels of any copies have the same name."""
     seen = set()
     for _text, kernels in bodies:
         for copy in range(copies):
@@ -62,7 +62,7 @@ def check_names(bodies, copies=500):
 
 
 def make_file(path, size):
-    """Writes `size` bytes of PTX or a little more, a copy at a time so that this process stays small."""
+    """Writes at least `size` bytes of PTX, one copy at a time so that this process stays small."""
     header, bodies = sample_bodies()
     check_names(bodies)
     with open(path, "w") as file:
@@ -76,7 +76,7 @@ def make_file(path, size):
 
 
 def run(command, log):
-    """(user seconds, peak bytes) of one process; exits with its message when it fails."""
+    """(user seconds, peak bytes) of one process; exits with its message if it fails."""
     errors = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     pid = os.posix_spawnp(command[0], command, os.environ,
                           file_actions=[(os.POSIX_SPAWN_DUP2, errors, 1), (os.POSIX_SPAWN_DUP2, errors, 2)])
@@ -125,7 +125,7 @@ def many(count):
 
 
 def growth(tool, count, scratch):
-    """Prints how user seconds grow from `count` of a kind to ten times as many."""
+    """Prints the growth of user seconds from `count` of a kind to ten times as many."""
     path = os.path.join(scratch, "many.ptx")
     seconds = {}
     for number in (count, 10 * count):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What `ptxrewrite score` costs: processor time of the recording and of the model beside the plain run, per sample.
-Each is the least of several runs, of up to five rounds each (`--time` does plain and observed ones in turns): launches
-take some 10 ms, of which other processes may take as much.
+"""The cost of `ptxrewrite score`: processor time of the recording and of the model beside the plain run, per sample.
+Each is the minimum of several runs of up to five rounds each (`--time` alternates plain and observed ones): launches
+take some 10 ms, and other processes may add as much.
 
-usage: score_cost.py PTXREWRITE [--short] LAUNCH_FILE...     bar: no more than the run itself; nothing fails for it.
+usage: score_cost.py PTXREWRITE [--short] LAUNCH_FILE...     bar: at most the run itself; exceeding it fails no test.
 --short: small sizes, one run.
 """
 import json
@@ -12,8 +12,8 @@ import subprocess
 import sys
 
 RUNS = 3
-SIZES = [["--size", "medium"], []]  # tried one after the other
-SHORT = 0.005  # seconds: a plain run below this is mostly preparation, shown but not judged
+SIZES = [["--size", "medium"], []]  # tried in this order
+SHORT = 0.005  # seconds: a plain run below this is mostly preparation; it is shown but not judged
 
 
 def cost_of(tool, path):

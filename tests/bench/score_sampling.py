@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""How far `ptxrewrite score`, which looks at some blocks and windows, is from `score --exact`, which looks at all.
+"""Difference between `ptxrewrite score`, which samples blocks and windows, and `score --exact`, which uses all.
 
-usage: score_sampling.py [--gpu NAME] PTXREWRITE [--short] LAUNCH_FILE...     nothing fails for it. --short: small sizes.
+usage: score_sampling.py [--gpu NAME] PTXREWRITE [--short] LAUNCH_FILE...     fails no test. --short: small sizes.
 """
 import json
 import math
 import subprocess
 import sys
 
-SIZES = [["--size", "medium"], []]  # tried one after the other
+SIZES = [["--size", "medium"], []]  # tried in this order
 
 
 def clocks_of(tool, gpu, path, more):

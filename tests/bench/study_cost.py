@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What `ptxrewrite study` costs: processor time in launches, with and without, per sample; and how far the shares of
-sampled blocks are from those of all blocks.
+"""The cost of `ptxrewrite study`: processor time in launches, with and without, per sample; and the distance of sampled
+blocks' shares from those of all blocks.
 
 usage: study_cost.py PTXREWRITE [--short] LAUNCH_FILE...     exit code 1 if any sample costs more than LIMIT times the
-plain run. --short: small sizes, and nothing is judged by time.
+plain run. --short: small sizes, and time is not judged.
 """
 import json
 import math
@@ -12,8 +12,8 @@ import sys
 
 LIMIT = 5  # issue: the study costs at most five times the plain run
 SHARES = ("redundant", "fewer_warp_instructions", "fewer_thread_instructions")
-SIZES = [["--size", "medium"], []]  # tried one after the other
-SHORT = 0.005  # seconds: a plain run below this is mostly the study's own preparation, shown but not judged
+SIZES = [["--size", "medium"], []]  # tried in this order
+SHORT = 0.005  # seconds: a plain run below this is mostly the study's own preparation; it is shown but not judged
 
 
 def study(tool, path, *options):

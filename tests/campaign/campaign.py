@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Takes every PTX file of a folder through all that ptxrewrite does with one.
+"""Runs all of ptxrewrite's commands on every PTX file of a folder.
 
 usage: campaign.py --tool PATH/ptxrewrite --results FILE.jsonl [options] FILE_OR_DIRECTORY...
 
@@ -8,11 +8,11 @@ For each file that ptxas accepts:
   identity  `opt`, through SSA and back: a fixed point, and the same machine code
   rewrites  every pass in every form, and forced: exit code 0; legal forms assemble, all forms read back
   reports   analyze, mark, diff --html
-  launches  launch-template, then `run --check` and `verify -p all` of the launch file as it was written
+    launches  launch-template, then `run --check` and `verify -p all` of the unedited launch file
 
-Each command runs under limits of processor time and memory. A row for each file and step goes to FILE.jsonl as soon as
-the file is done; a later run with the same executable goes on where the last one ended. Groups in the summary are the
-folders right below a given directory. Exit code 1 when a step failed.
+Each command has limits of processor time and memory. A row for each file and step is written to FILE.jsonl as soon as
+the file is done; a later run with the same executable continues where the last one ended. Groups in the summary are the
+folders directly below a given directory. Exit code 1 if a step failed.
 """
 
 import argparse
@@ -39,7 +39,7 @@ NEEDED = {"spill": "limit=24", "darsie": "specialise=block=128", "regless": ""}
 
 
 def rewrites_of(tool, with_ptxas):
-    """(name, arguments of opt, form) for every pass in every form, and for what passes do when they are forced."""
+    """(name, arguments of opt, form) for every pass in every form, and for passes with force."""
     listed = tool.run("passes", "--json")
     if not listed.ok:
         raise SystemExit(f"campaign: `passes --json` fails: {listed.kind} {listed.message}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The campaign must find what is wrong: it is run on a sample with tools that are broken on purpose.
+"""The campaign must detect errors: it is run on a sample with tools that are broken on purpose.
 
 usage: campaign_selftest.py PATH/ptxrewrite
 """
@@ -13,7 +13,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 SAMPLE = os.path.normpath(os.path.join(HERE, "..", "..", "samples", "vecadd", "vecadd.ptx"))
 
-# Hands everything to the real tool but what `change` spoils. `words` are the arguments, `target` the file of -o.
+# Passes everything to the real tool, except what `change` breaks. `words` are the arguments, `target` the file of -o.
 TOOL = """#!{python}
 import os, subprocess, sys
 words = sys.argv[1:]
@@ -29,7 +29,7 @@ def real():
 sys.exit(real())
 """
 
-# Steps, change, and what the report must hold; None: nothing failed.
+# Steps, change, and the text that the report must contain; None: nothing failed.
 CASES = [
     ("read,identity,reports,launches", "", None),
     ("read", "if words[2] == SAMPLE: code = real(); edit('add.f32', 'add.f32 '); sys.exit(code)",
@@ -77,7 +77,7 @@ def main():
                 wrong += 1
                 print(f"tool with {change!r}: exit code {result.returncode}, expected {expected!r}; printed:\n"
                       f"{result.stdout}{result.stderr}")
-        # A second run goes on where the first one ended: no file is looked at again.
+        # A second run continues where the first one ended: no file is processed again.
         before = os.path.getsize(results)
         again = run_campaign(tool, scratch, steps, results)
         with open(results) as file:

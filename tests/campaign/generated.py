@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Generated C++ programs as kernels: what the emulator computes against what the host computes.
+"""Generated C++ programs as kernels: the emulator's results against the host's.
 
 usage: generated.py --tool PATH/ptxrewrite [options]
 
 csmith writes a program that prints a checksum of all its variables. It is compiled for the host and run, and compiled
-to PTX, where one thread stores the checksum. The kernel runs on the emulator as it is and after each pipeline of passes.
-Every value must be the host's. Needs csmith, a host compiler and nvcc or clang++ with the NVPTX back end; without them
-it says so and exits with 77. --keep keeps program, PTX and launch file of what is wrong.
+to PTX, where one thread stores the checksum. The kernel runs on the emulator unchanged and after each pipeline of
+passes. Every value must equal the host's. Needs csmith, a host compiler and nvcc or clang++ with the NVPTX back end;
+without them it is skipped with exit code 77. --keep keeps program, PTX and launch file of every failure.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from tool import Tool  # noqa: E402
 
 CSMITH = ["csmith", "--lang-cpp", "--cpp11", "--no-packed-struct", "--max-funcs", "4", "--max-block-depth", "3"]
 HOST_SECONDS = 2
-# What is no find; refusals of original kernels are counted and said.
+# Outcomes that are not failures; refusals of original kernels are counted and reported.
 GOOD = {"right", "unchanged", "out of fuel", "does not end soon", "not compiled", "refused"}
 PIPELINES = [["-p", passes, "--form", form] for passes, form in (
     ("dce", "legal"), ("r2d2(force)", "legal"), ("r2d2(force,persistent)", "legal"), ("r2d2", "hardware"),
@@ -49,7 +49,7 @@ output = true
 
 def device_command(compiler, level, source, output):
     if "nvcc" in os.path.basename(compiler):
-        # -G is what people debug with: nothing is optimised.
+        # -G is the debug build: nothing is optimised.
         flags = ["-G"] if level == 0 else [f"-Xcicc=-O{level}"]
         return [compiler, "-ptx", "-w", "-arch=sm_80", "-std=c++17", "-DFOR_DEVICE", *flags, "-x", "cu", source, "-o",
                 output]
@@ -59,7 +59,7 @@ def device_command(compiler, level, source, output):
 
 
 def value_of_run(stdout):
-    """The element that `run --head 1` shows of buffer `out`."""
+    """The element of buffer `out` that `run --head 1` shows."""
     found = re.search(r"^out\s+u32\s+1\s+\S+\s+(\d+)", stdout, re.M)
     return int(found[1]) if found else None
 
@@ -81,7 +81,7 @@ class Campaign:
             return subprocess.CompletedProcess(command, -1, "", "no end")
 
     def expected(self, source, scratch):
-        """What the host computes; None where the program does not end soon."""
+        """The host's result; None if the program does not end soon."""
         program = os.path.join(scratch, "program")
         built = self.quietly([self.host, "-x", "c++", "-std=c++17", "-O1", "-w", "-Wno-narrowing", "-fwrapv", source,
                               "-o", program], 60)
@@ -91,7 +91,7 @@ class Campaign:
         return int(ran.stdout) if ran.returncode == 0 else None
 
     def run_kernel(self, launch, expected):
-        """("right", ""), or what happened instead."""
+        """("right", ""), or the other outcome."""
         outcome = self.tool.run("run", launch, "--head", "1", "--host-threads", "1", "--fuel", str(self.fuel))
         if not outcome.ok:
             return ("out of fuel", "") if "fuel" in outcome.stderr else (outcome.kind, outcome.message)
@@ -114,7 +114,7 @@ class Campaign:
         seen = {original}
         for number, pipeline in enumerate(PIPELINES):
             what = " ".join(pipeline[1:])
-            # Names of their own: a side file lies beside each.
+            # Separate names, because there is a side file beside each.
             rewritten = os.path.join(scratch, f"{name}.rewritten{number}.ptx")
             rewritten_launch = os.path.join(scratch, f"{name}.rewritten{number}.toml")
             with open(rewritten_launch, "w") as file:
@@ -130,7 +130,7 @@ class Campaign:
                 continue
             seen.add(text)
             kind, message = self.run_kernel(rewritten_launch, expected)
-            # The original ran: whatever the emulator says of the rewritten one is a find.
+            # The original ran: any refusal of the rewritten kernel by the emulator is a failure.
             rows.append((what, f"rewritten kernel {kind}" if kind == "refused" else kind, message))
         return rows
 

@@ -34,7 +34,7 @@ static EVERYWHERE void transparent_crc_bytes(const volatile void *pointer, int b
 }
 """
 
-# What stands behind the program. A thread is enough: the program's variables are the module's.
+# Appended to the program. One thread is enough: the program's variables are the module's.
 KERNEL = """
 #ifdef FOR_DEVICE
 extern "C" __global__ void generated(uint32_t *out) { *out = program(); }
@@ -45,7 +45,7 @@ int main() { printf("%u\\n", program()); }
 
 
 def arithmetic(name, kind, width):
-    """The operations that csmith calls on one type. Wrapping or giving the left operand where C leaves it undefined."""
+    """The operations that csmith calls on one type. They wrap, or return the left operand if C leaves it undefined."""
     unsigned = f"uint{width}_t"
     lowest = f"({name})((uint64_t)1 << {width - 1})"
     trouble = f" || (a == {lowest} && b == -1)" if kind == "s" else ""
@@ -68,7 +68,7 @@ def arithmetic(name, kind, width):
 
 
 def source_of(program):
-    """`program`: what csmith wrote with --lang-cpp. The result is for the host, or with FOR_DEVICE a kernel."""
+    """`program`: csmith's output with --lang-cpp. The result is for the host, or with FOR_DEVICE a kernel."""
     text = re.sub(r"^#include.*$", "", program, flags=re.M)
     text = re.sub(r"^static ", "static EVERYWHERE ", text, flags=re.M)
     text = re.sub(r"^(\s+)((?:volatile )?(?:struct|union) \w+& operator=)", r"\1EVERYWHERE \2", text, flags=re.M)

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 
 
 def cause_of(message):
-    """A message without what differs from file to file."""
+    """A message without the parts that differ between files."""
     message = re.sub(r"^\S+:\d+(:\d+)?:\s*", "", message)
     message = re.sub(r"'[^']*'|\"[^\"]*\"", "'..'", message)
     return re.sub(r"\d+", "N", message)[:120]

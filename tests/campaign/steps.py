@@ -1,4 +1,4 @@
-"""What is done with one PTX file, and what must hold of each step."""
+"""The steps that are run on one PTX file, and the requirements on each."""
 
 import json
 import os
@@ -40,7 +40,7 @@ class Steps:
         return message[:300]
 
     def must_succeed(self, step, *arguments):
-        """Runs the tool; anything but success is a failure. Returns whether it succeeded."""
+        """Runs the tool; anything but success counts as a failure. Returns whether it succeeded."""
         outcome = self.tool.run(*arguments)
         if not outcome.ok:
             self.add(step, outcome.kind, True, outcome.message)
@@ -52,7 +52,7 @@ class Steps:
     # -- reading and identity -----------------------------------------------------------------------------------------
 
     def assemble_original(self):
-        """Whether ptxas takes the file at all."""
+        """Whether ptxas accepts the file at all."""
         self.flags = []
         if self.assembler is None:
             return True
@@ -63,7 +63,7 @@ class Steps:
         return False
 
     def assembles(self, step, text):
-        """The assembler's answer, or None with a failure noted."""
+        """The assembler's answer, or None after recording a failure."""
         if self.assembler is None:
             return None
         answer = self.assembler.assemble(text, self.flags)
@@ -73,7 +73,7 @@ class Steps:
         return answer
 
     def same_code(self, step, text):
-        """Whether ptxas makes the same machine code, byte for byte, of the text as of the original."""
+        """Whether ptxas makes the same machine code, byte for byte, from the text as from the original."""
         if self.assembler is None:
             return True
         answer = self.assembles(step, text)
@@ -99,8 +99,8 @@ class Steps:
         return failed
 
     def read_back(self, texts):
-        """`texts`: step -> (file in the scratch folder, whether it must be at a fixed point as it stands). Each can be
-        read, and its print is at a fixed point. Returns the steps for which that holds; adds rows for the others."""
+        """`texts`: step -> (file in the scratch folder, whether it must itself be a fixed point). Each must be readable,
+        and its print must be a fixed point. Returns the steps for which this is true; adds rows for the others."""
         folders = [self.scratch, self.file("printed"), self.file("again")]
         left = dict(texts)
         for number in (1, 2):
@@ -165,9 +165,9 @@ class Steps:
                 self.add(step)
 
     def launches(self):
-        """The launch file as launch-template writes it, unedited. Not every kernel runs with made-up arguments, and
-        not all of PTX is emulated: refusals and faults are counted; what must not happen is a crash or a rewritten
-        kernel that differs where the original runs clean."""
+        """The launch file as written by launch-template, unedited. Not every kernel runs with invented arguments, and
+        not all of PTX is emulated: refusals and faults are counted; failures are crashes and rewritten kernels
+        that differ from an original that runs without findings."""
         text = read(self.path)
         if not re.search(r"\.entry\b", re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)):
             return

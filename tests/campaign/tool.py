@@ -1,4 +1,4 @@
-"""Runs ptxrewrite under limits and says how it ended."""
+"""Runs ptxrewrite under limits and reports how it ended."""
 
 import re
 import subprocess
@@ -23,7 +23,7 @@ class Outcome:
 
     @property
     def crashed(self):
-        """What no input may bring about, whatever it holds."""
+        """Outcomes that no input may cause."""
         return self.kind in ("internal error", "time", "usage") or self.kind.startswith(("signal", "code"))
 
 
@@ -32,7 +32,7 @@ SIGXCPU = 24
 
 
 def first_error(stderr):
-    """The first line that states an error, without the place in the file."""
+    """The first line that states an error, without the position in the file."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     for line in lines:
         if re.search(r"\b(error|fault|internal)\b", line):
@@ -51,7 +51,7 @@ class Tool:
         return limits + ([f"--as={self.megabytes << 20}"] if self.megabytes else [])
 
     def run(self, *arguments):
-        # The limit is of processor time: a loaded machine changes no verdict. The other one ends what sleeps.
+        # The limit is on processor time, so a loaded machine changes no verdict. The other one ends sleeping processes.
         try:
             result = subprocess.run([*self._limits(), self.path, *arguments], capture_output=True, text=True,
                                     errors="replace", stdin=subprocess.DEVNULL, timeout=60 * self.seconds)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every example of every command's --help runs, typed as it stands there. An example that needs a program that this
-machine lacks is left out, and said.
+"""Every example of every command's --help must run exactly as written. An example that needs a program that this
+machine lacks is skipped with a message.
 
 usage: check_examples.py PROJECT_ROOT PTXREWRITE
 """
@@ -12,7 +12,7 @@ import sys
 
 from common import Place, finish, gpu_environment
 
-# Examples speak of files that a user has; each is one here.
+# Examples use names of a user's files; each is replaced by one of these.
 FILES = {
     "kernel.ptx": "backprop/backprop.ptx",
     "kernel.cu": "backprop/backprop.cu",
@@ -21,7 +21,7 @@ FILES = {
     "app.cu": "../tests/applications/managed.cu",
     "check.h": "../tests/applications/check.h",
 }
-# `reduce` wants a file on which a command fails: the assembler refuses it for its shared memory, and the stand-in for
+# `reduce` needs a file on which a command fails: the assembler refuses it for its shared memory, and the stand-in for
 # ptxrewrite below has a defect.
 BIG = """.version 8.0
 .target sm_80
@@ -37,7 +37,7 @@ BIG = """.version 8.0
   ret;
 }
 """
-# The tool, but for one defect: passes checked one by one fail on brkpt.
+# The tool with one defect: passes checked one by one fail on brkpt.
 STAND_IN = """#!/bin/sh
 case "$*" in
 opt*--verify-each*) for file in "$@"; do [ -f "$file" ] && grep -q brkpt "$file" && exit 1; done ;;
@@ -70,7 +70,7 @@ def prepare(place):
 
 
 def what_fails(place, line, environment):
-    """Runs one example; what is wrong, or nothing."""
+    """Runs one example; returns the error, or nothing."""
     child = subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=place.folder, env=environment,
                            stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
     if child.returncode != 0:

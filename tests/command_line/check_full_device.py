@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every command ends with exit code 1 and a message when its standard output cannot be written: /dev/full takes nothing.
-The same invocation succeeds on a pipe, so that the code comes from the writing.
+"""Every command exits with code 1 and a message if its standard output cannot be written: /dev/full rejects all writes.
+The same invocation succeeds on a pipe, so the exit code is caused by the writing.
 
 usage: check_full_device.py PROJECT_ROOT PTXREWRITE
 """
@@ -25,7 +25,7 @@ def main():
         invocations += [(name, "--help") for name in names]
         invocations += [(*INVOCATIONS[name], "--json")
                         for name in names if place.has_json_flag(name) and name != "opt"]
-        # What exec's program writes, and what comes of it when that is lost, is the program's.
+        # The output of exec's program, and its reaction to losing it, are the program's own.
         invocations.remove((*INVOCATIONS["exec"],))
         for invocation in invocations:
             environment = {}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""--json has its stream to itself: what a command writes there is one JSON document, whatever there is to say about the
-input besides. For `opt`, whose result is on standard output, the stream is standard error.
+"""--json has its stream to itself: a command writes exactly one JSON document to it, even if there are messages about
+the input. For `opt`, whose result is on standard output, the stream is standard error.
 
 usage: check_json.py PROJECT_ROOT PTXREWRITE
 """
@@ -15,7 +15,7 @@ def main():
     with Place(*sys.argv[1:3]) as place:
         with open(place.path("kernel.ptx"), "rb") as file:
             plain = file.read()
-        for path in ("kernel.ptx", "samples/vecadd/vecadd.ptx"):  # a byte order mark is worth a warning
+        for path in ("kernel.ptx", "samples/vecadd/vecadd.ptx"):  # a byte order mark causes a warning
             with open(place.path(path), "wb") as file:
                 file.write(b"\xef\xbb\xbf" + plain)
         with open(place.path("wrong.ptx"), "w", encoding="ascii") as file:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What people give by mistake. Every command that reads PTX or a launch file gets each kind of file that is neither, and
-must say what it is, with the exit code for wrong input and nothing on standard output. Each long option of each command,
-and names of all kinds, one letter off: the message must hold the name that was meant.
+"""Common mistakes of users. Every command that reads PTX or a launch file gets each kind of file that is neither, and
+must identify it, with the exit code for wrong input and nothing on standard output. Each long option of each command,
+and names of all kinds, with one letter changed: the message must contain the intended name.
 
 usage: check_mistakes.py PROJECT_ROOT PTXREWRITE
 """
@@ -13,7 +13,7 @@ import zlib
 from common import INVOCATIONS, Place, finish
 
 ELF = b"\x7fELF\x02\x01\x01" + bytes(9)
-# Name, contents (made here, by the formats' own documents), and what the message must say.
+# Name, contents (made here, following the formats' own documents), and the text that the message must contain.
 FILES = [
     ("source.cu", b'#include <cstdio>\n__global__ void k() {}\n', "CUDA or C++ source"),
     ("machine.cubin", ELF + struct.pack("<HH", 2, 190) + bytes(44), "a cubin"),
@@ -75,7 +75,7 @@ def check_each_for_the_other(place, failures):
 
 
 def check_options(place, failures):
-    """Each long option without its last but one letter; another option may be as near."""
+    """Each long option without its last but one letter; another option may be equally similar."""
     count = 0
     for name in place.command_names():
         options = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]{4,})", place.run([name, "--help"]).stdout.split("Example:")[0]))
@@ -129,7 +129,7 @@ def check_names(place, failures):
 
 
 def check_said(place, failures):
-    """The legend of linear forms, and that `opt` to standard output says when launch conditions go to a side file."""
+    """The legend of linear forms, and the note of `opt` to standard output about launch conditions in a side file."""
     shown = place.run(["analyze", "kernel.ptx"]).stdout
     if "{constant, tid.x, tid.y, tid.z, ctaid.x, ctaid.y, ctaid.z}" not in shown or not re.search(r"\{P\d, 4, 0, 0,", shown):
         failures.append(f"analyze: no legend beside the forms: {shown[:300]}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""--no-ptxas: no command that has the option runs ptxas, whichever pipeline. The ptxas here records that it was run; each
-case without the option shows that it would have been.
+"""--no-ptxas: no command with this option runs ptxas, for any pipeline. The ptxas here records its runs; each
+case without the option shows that it would have run.
 
 usage: check_no_ptxas.py PROJECT_ROOT PTXREWRITE
 """

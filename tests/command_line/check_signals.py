@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A signal that ends ptxrewrite while ptxas runs leaves no temporary folder and no ptxas behind, and ptxrewrite ends by
-that signal; a program that exec has become receives them, too. The ptxas here says through a FIFO that it runs, and then
+that signal; a program started by exec receives signals, too. The ptxas here reports its start through a FIFO, and
 waits on another one for ever.
 
 usage: check_signals.py PROJECT_ROOT PTXREWRITE
@@ -19,11 +19,11 @@ read nothing < "{folder}/never"
 """
 
 
-SECONDS_TO_DIE = 600  # of a process that was killed, on a machine under load: a killed process always ends
+SECONDS_TO_DIE = 600  # for a killed process, on a machine under load: a killed process always ends
 
 
 def stays(process):
-    """Whether a process is there that does not end. One that was killed may take a moment to go."""
+    """Whether a process exists that does not end. A killed process may take a moment to end."""
     try:
         ended = os.pidfd_open(process)
     except ProcessLookupError:
@@ -36,7 +36,7 @@ def stays(process):
 
 
 def check(place, invocation, number, ignored=False):
-    """What is wrong, as text."""
+    """Returns the error as text."""
     temporary = place.path("temporary")
     os.makedirs(temporary, exist_ok=True)
     environment = dict(os.environ, TMPDIR=temporary, PTXREWRITE_PTXAS=place.path("ptxas"))
@@ -50,7 +50,7 @@ def check(place, invocation, number, ignored=False):
     poll = select.poll()
     for descriptor in (started, ended := os.pidfd_open(child.pid)):
         poll.register(descriptor, select.POLLIN)
-    poll.poll()  # until ptxas runs, or there will be none
+    poll.poll()  # until ptxas runs, or it is certain that it will not
     line = os.read(started, 100)
     os.close(started)
     os.close(ended)
@@ -80,7 +80,7 @@ def check(place, invocation, number, ignored=False):
 
 
 def check_executed(place, number):
-    """A program that exec becomes receives signals as it would without exec: one that it sends itself ends it."""
+    """A program started by exec receives signals as it would without exec: one that it sends to itself ends it."""
     script = f"kill -{number} $$; exit 7"
     ended = subprocess.run([place.tool, "exec", "--", "/bin/sh", "-c", script], check=False).returncode
     return [] if ended == -number else [f"exec: a program that sends itself signal {number} ends with {ended}"]

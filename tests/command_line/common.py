@@ -1,4 +1,4 @@
-"""What the tests of the command line share: a folder with small inputs, and one invocation of every command."""
+"""Shared by the tests of the command line: a folder with small inputs, and one invocation of every command."""
 import os
 import shutil
 import subprocess
@@ -59,7 +59,7 @@ class Place:
                               check=False, **options)
 
     def has_json_flag(self, name):
-        """Does the command print JSON in place of its text? (--json FILE writes a file.)"""
+        """Does the command print JSON instead of its text? (--json FILE writes a file.)"""
         help_text = self.run([name, "--help"]).stdout
         return "--json" in help_text and "--json FILE" not in help_text
 
@@ -69,13 +69,13 @@ class Place:
         return [line.split()[0] for line in lines if line.startswith("  ") and line[2] != " "]
 
     def record(self):
-        """Makes recorded.json, which `record --compare` wants."""
+        """Makes recorded.json, which `record --compare` needs."""
         child = self.run(["record", "samples/vecadd/vecadd.toml", "--device", "emulator", "-o", "recorded.json"])
         assert child.returncode == 0, child.stderr
 
 
 def gpu_environment():
-    """`bench` on the libcuda of the tests, which the emulator carries out; None if that was not built."""
+    """`bench` on the libcuda of the tests, which uses the emulator; None if that was not built."""
     driver = os.environ.get("FAKE_DRIVER", "")
     return {"PTXREWRITE_LIBCUDA": driver} if os.path.exists(driver) else None
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""judge_kernels.py MATRIX PTXAS [STEP [OPCODE...]]: does ptxas take every statement of the operand matrix?
+"""judge_kernels.py MATRIX PTXAS [STEP [OPCODE...]]: does ptxas accept every statement of the operand matrix?
 
 Runs the emulator_operand_matrix binary, keeps its kernels, assembles each and prints the statements that ptxas refuses.
-Exit code 1: there are some. Needs no GPU; minutes.
+Exit code 1: there are such statements. Needs no GPU; takes minutes.
 """
 import collections
 import concurrent.futures
@@ -27,7 +27,7 @@ def refusals(ptxas, kernel):
 
 def main():
     matrix, ptxas = sys.argv[1:3]
-    step = int(sys.argv[3]) if len(sys.argv) > 3 else 1  # every so many kernels
+    step = int(sys.argv[3]) if len(sys.argv) > 3 else 1  # use each STEP-th kernel
     opcodes = sys.argv[4:]  # none: all
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([matrix, *opcodes], env=os.environ | {"PTXREWRITE_KEEP_TEXTS": folder}, check=True)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Compares what the program makes of samples, feature kernels and random kernels with a committed list of hashes.
+"""Compares the program's results for samples, feature kernels and random kernels with a committed list of hashes.
 
 usage: freeze.py --dump-tool FREEZE_DUMP --tool PTXREWRITE --root SOURCE_ROOT --list HASHES --output FOLDER
                  [--every N] [--bless] [--jobs N]
 
-Writes all results as text to OUTPUT/now and names those whose hash is not the list's. Once nothing differs, the dump
-moves to OUTPUT/same, which the next one that differs can be compared with: diff -ru OUTPUT/same OUTPUT/now. --every:
-one item of N. --bless rewrites the list. Feature kernels need nvcc, the one they were blessed with: where its PTX is
-another one, or there is no nvcc, they are left out, and the last line says so. Exit code 1 if something differs.
+Writes all results as text to OUTPUT/now and prints those whose hash differs from the list's. If nothing differs, the
+dump moves to OUTPUT/same, to which a later, different dump can be compared: diff -ru OUTPUT/same OUTPUT/now. --every:
+one item of N. --bless rewrites the list. Feature kernels need the nvcc that they were blessed with: if its PTX is
+different, or there is no nvcc, they are left out, and the last line says so. Exit code 1 if something differs.
 """
 import argparse
 import hashlib
@@ -60,7 +60,7 @@ LISTINGS = {"passes": ["passes"], "machines": ["machines", "--json"], "isa": ["i
 
 
 def environment():
-    """No assembler, no colours, nothing of the caller's: results depend on the program alone."""
+    """No assembler, no colours, nothing from the caller's environment: results depend only on the program."""
     return {"PATH": "/usr/bin:/bin", "PTXREWRITE_PTXAS": "/nonexistent", "NO_COLOR": "1", "LC_ALL": "C"}
 
 
@@ -79,7 +79,7 @@ def keep(output, item, kind, contents):
 
 
 class Dumper:
-    """Makes the dump; a method for each kind of item. Items are named by what they are about, never by a path."""
+    """Makes the dump; one method per kind of item. Items are named by their subject, never by a path."""
 
     def __init__(self, arguments):
         self.dump_tool, self.tool = os.path.abspath(arguments.dump_tool), os.path.abspath(arguments.tool)
@@ -129,7 +129,7 @@ class Dumper:
         for kind, words in commands.items():
             words = [word.format(ptx=ptx, launch=launch) for word in words]
             keep(self.output, item, kind, run([self.tool, *words], folder))
-        # Under the same name as everywhere, because results name their file.
+        # Always under the same name, because results contain the name of their file.
         for kind, (passes, *words) in OF_RUNS_WITH_PASSES.items():
             path = os.path.join(self.work, item, passes, "rewritten.ptx")
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -142,7 +142,7 @@ class Dumper:
         return sorted(name[:-3] for name in os.listdir(folder) if name.endswith(".cu")) if os.path.isdir(folder) else []
 
     def feature(self, item, name):
-        """The PTX of the newest target that the file asks for, or of sm_80."""
+        """The PTX of the newest target that the file requests, or of sm_80."""
         source = os.path.join(self.root, "tests", "roundtrip", "features", name + ".cu")
         with open(source, encoding="utf-8") as file:
             head = file.read(600)
@@ -189,7 +189,7 @@ def item_of(name):
 
 
 def comparable(expected, found):
-    """Both without features that another compiler has made another text of, or that no compiler has made."""
+    """Both without features whose text another compiler has changed, or that no compiler has made."""
     features = {item_of(name) for name in expected | found if name.startswith("features/")}
     left_out = {item for item in features if expected.get(item + "/input") != found.get(item + "/input")}
     return ({name: value for name, value in expected.items() if item_of(name) not in left_out},
@@ -226,7 +226,7 @@ def main():
     if arguments.bless:
         before, after, left_out = comparable(read_list(arguments.list), found)
         changed = list(differences(before, after))
-        # Features that could not be made here stay as they were.
+        # Features that could not be made here keep their hashes.
         kept = {name: value for name, value in read_list(arguments.list).items()
                 if item_of(name) in left_out and item_of(name) + "/input" not in found}
         write_list(arguments.list, found | kept)

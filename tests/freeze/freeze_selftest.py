@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""freeze.py finds what it should: a hash that changed, a result that is gone, one that is new; features of another
-compiler are no difference."""
+"""freeze.py reports a changed hash, a missing result and a new result; features of another
+compiler are not reported."""
 import unittest
 
 import freeze

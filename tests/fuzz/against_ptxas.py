@@ -4,8 +4,8 @@
 usage: against_ptxas.py --fuzzer PATH/fuzz_mutations [--count N] [--seed S] [--jobs N] FILE.ptx...
 
 Lists the inputs that ptxas assembles and the reader refuses (there should be none: what ptxas accepts is never refused)
-and counts those that the reader takes and ptxas refuses (unknown instructions are kept as they are, and some rules of
-ptxas are not ours to check). Exit code 1 when an accepted input was refused; 77 without ptxas.
+and counts those that the reader accepts and ptxas refuses (unknown instructions are kept unchanged, and some rules of
+ptxas are not checked by the reader). Exit code 1 if an accepted input was refused; 77 without ptxas.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def ptxas(path):
 
 
 def shape_of(message):
-    """A message without names and numbers, to count alike ones together."""
+    """A message without names and numbers, so that similar messages are counted together."""
     return re.sub(r"'[^']*'", "'...'", re.sub(r"^ptxas \S+ line \d+; ", "", message.splitlines()[0] if message else ""))
 
 

@@ -16,7 +16,7 @@ import tempfile
 SECTION = re.compile(r"^==== (\w+)(?: (.*))?$")
 KNOWN = {"run", "input", "stdout", "stderr", "file", "exit", "needs"}
 NO_NEWLINE = "\\ no newline at the end"
-TIMEOUT_SECONDS = 3600  # only ends what hangs
+TIMEOUT_SECONDS = 3600  # only ends commands that hang
 EXIT_SKIPPED = 77
 
 

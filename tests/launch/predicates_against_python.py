@@ -3,9 +3,9 @@
 
 usage: predicates_against_python.py EVALUATE_PREDICATES [COUNT [SEED]]
 
-Each expression is made as a tree and written down twice: as text for the program, with as few brackets as C's
-precedence asks for or with some more, and as a value computed here from the tree. The program may say `error` only
-where a division by zero, a shift by a negative amount or a number beyond 128 bits comes up on the way, and must then.
+Each expression is made as a tree and used twice: as text for the program, with as few brackets as C's
+precedence requires or with some more, and as a value computed here from the tree. The program must print `error`
+if and only if a division by zero, a shift by a negative amount or a number beyond 128 bits occurs on the way.
 """
 import random
 import subprocess

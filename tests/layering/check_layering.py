@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the shape of the source tree: who may include whom, where ANTLR may be seen, how long files and functions are,
-and that what comments cite can be found.
+"""Checks the shape of the source tree: which folders may include which, where ANTLR is visible, the length of files and
+functions, and that the targets of citations in comments exist.
 
 usage: check_layering.py [ROOT]     prints one line per violation, exit code 1 if there is any
 
@@ -17,13 +17,13 @@ MAX_FUNCTION_LINES = 80
 REASON = "Long:"
 SKIPPED_FOLDERS = {".git", ".cache", "__pycache__", "build", "shared"}
 CODE = (".h", ".cpp", ".cu", ".inc")
-# Data in the form of code, and text that no one reads from top to bottom.
+# Data in the form of code, and text that nobody reads from top to bottom.
 UNLIMITED = (".def", ".g4", ".ptx", ".golden", ".tsv", ".json", ".svg", ".html")
 TEXT = CODE + UNLIMITED + (".py", ".md", ".txt", ".cmake", ".toml", ".sh", "bootstrap", "run")
 
-# From below to above. A file may include its own folder and the folders of lines above its own, as far as MAY_SEE allows
-# for their top folders; folders of one line do not see one another. So the graph of folders has no circle. `x/*` is each
-# folder in x that no line names: a technique's.
+# From bottom to top. A file may include its own folder and the folders of lines above its own, as far as MAY_SEE allows
+# for their top folders; folders of one line do not include each other. So the graph of folders is acyclic. `x/*` is each
+# folder in x that no line names: one per technique.
 LAYERS = """
 support
 support/text
@@ -89,13 +89,13 @@ MAY_SEE = {
     "examples": {"cuda", "transforms", "emulator", "grammar", "launch", "ir", "support"},
     "tests": {"tests", "cli", "evaluate", "cuda", "emulator", "transforms", "grammar", "launch", "ir", "support"},
 }
-# Narrower than that: timing models what observers record, and knows no machine of the papers.
+# Narrower than that: timing models what observers record, and is independent of the papers' machines.
 MAY_NOT_SEE = {
     "emulator/timing": ["emulator/machines", "emulator/observe", "emulator/special", "emulator/operations",
                         "emulator/tensor_copies", "emulator/tensor_memory"],
     "cuda/driver": ["emulator", "grammar"],
 }
-# Who may see a library that is slow to compile or that we may want to change.
+# The only includers of libraries that are slow to compile or that we may want to replace.
 SOLE_INCLUDERS = {
     "CLI/": ("cli/options.cpp",),
     "spdlog/": ("support/log.cpp",),
@@ -126,7 +126,7 @@ def is_below(path, prefix):
 
 
 def folder_of(path):
-    """The folder of LAYERS that a file belongs to; None for files that no layer holds."""
+    """The folder of LAYERS that a file belongs to; None for files without a layer."""
     matching = [folder for folder in RANK if is_below(path, folder)]
     for family in (folder[:-1] for folder in RANK if folder.endswith("/*")):
         if path.startswith(family) and "/" in path[len(family):]:
@@ -175,7 +175,7 @@ def check_edges(path, includes, known):
 
 
 def check_examples(graph, public):
-    """Examples show what a program outside the tree can do: it has the public headers alone."""
+    """Examples show what a program outside the tree can do: they use only the public headers."""
     for path, includes in graph.items():
         for quote, target in includes:
             if is_below(path, "examples") and quote == '"' and target not in public:
@@ -183,7 +183,7 @@ def check_examples(graph, public):
 
 
 def check_folders(paths):
-    """Code lies in folders that LAYERS knows, and no folder is a heap."""
+    """Code is in folders that LAYERS lists, and no folder has too many files."""
     files = {}
     for path in paths:
         if path.endswith(CODE) and not path.startswith("samples/"):
@@ -212,7 +212,7 @@ def check_antlr_reach(graph):
 
 
 def without_comments_and_strings(text):
-    """The same text with comments, strings and preprocessor lines blanked; line numbers stay."""
+    """The same text with comments, strings and preprocessor lines blanked; line numbers do not change."""
     pattern = re.compile(
         r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*',
         re.DOTALL | re.MULTILINE)
@@ -221,10 +221,10 @@ def without_comments_and_strings(text):
 
 
 def functions(text):
-    """(first line, last line) of each function body that stands in a namespace or class, 1-based."""
+    """(first line, last line) of each function body in a namespace or class, 1-based."""
     clean = without_comments_and_strings(text)
     stack = []
-    since = 0  # where the text before the next brace begins
+    since = 0  # start of the text before the next brace
     line = 1
     for at, char in enumerate(clean):
         if char == "\n":
@@ -275,7 +275,7 @@ def check_words(path, text):
 
 
 def check_citations(path, text, known, references):
-    """Papers cited by key are in docs/references.md; pages and tables cited in code are in the tree."""
+    """Papers cited by key must be in docs/references.md; pages and tables cited in code must be in the tree."""
     for number, line in enumerate(text.splitlines(), 1):
         for key in PAPER_KEY.findall(line):
             if key not in references:

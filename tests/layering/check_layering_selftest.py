@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows that check_layering.py does fail: a clean made-up tree passes, and each single violation is found."""
+"""Shows that check_layering.py can fail: a clean artificial tree passes, and each single violation is found."""
 import os
 import sys
 import tempfile

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Every Result is looked at before its value is taken.
+"""Every Result is tested before its value is used.
 
-This finds places that take the value of a Result (support/result.h) without a look, by reading the sources: the call of
-a function that returns a Result may not be dereferenced where it stands, and a variable that holds one is tested
-between its declaration and the first use of its value. A place where a failure cannot be carries the comment
+This finds places that use the value of a Result (support/result.h) without a test, by reading the sources: the call of
+a function that returns a Result must not be dereferenced directly, and a variable that holds one must be tested
+between its declaration and the first use of its value. A place where failure is impossible has the comment
 `// cannot fail: why` on its line or the line above.
 
 usage: check_results.py SOURCE_DIR | --selftest
@@ -17,9 +17,9 @@ EXEMPT = re.compile(r"//.*cannot fail:")
 
 
 def functions_with_results(sources):
-    """Names of functions that return a Result, and those of them under which others are declared that do not.
+    """Names of functions that return a Result, and those that also name functions that do not.
 
-    A name with its class in front, where a definition has it, is of that function alone."""
+    A name with its class before it, as in a definition, belongs to that function alone."""
     with_result, without = set(), set()
     declared = re.compile(r"(?:^|[;{}>\s])((?:[\w:]+(?:<[^;{}()]*>)?[&*\s]+)+)((?:\w+::)*)(\w+)\(", re.M)
     for text in sources.values():
@@ -48,7 +48,7 @@ def closing(text, opening):
 
 
 def end_of_block(text, start):
-    """Where the block ends that `start` is in."""
+    """The end of the block that contains `start`."""
     depth = 0
     for i in range(start, len(text)):
         if text[i] == "{":
@@ -61,13 +61,13 @@ def end_of_block(text, start):
 
 
 def without_comments_and_strings(text):
-    """The same text, and the same places in it, with blanks for comments and the insides of strings."""
+    """The same text with the same positions, with blanks for comments and the contents of strings."""
     blank = lambda match: re.sub(r"[^\n]", " ", match.group(0))
     return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', blank, text, flags=re.S)
 
 
 def returns_result(path, name, results, ambiguous):
-    """Is a call of `path` and `name` one of a function that returns a Result?"""
+    """Does a call of `path` and `name` call a function that returns a Result?"""
     owner = re.search(r"(\w+)::$", path)
     qualified = f"{owner.group(1)}::{name}" if owner else name
     if qualified in results:
@@ -76,7 +76,7 @@ def returns_result(path, name, results, ambiguous):
 
 
 def find(text, results, ambiguous):
-    """Line numbers and what is wrong there."""
+    """Line numbers and the errors there."""
     code = without_comments_and_strings(text)
     lines = text.split("\n")
     found = []
@@ -107,7 +107,7 @@ def find(text, results, ambiguous):
             if closing(value, call.end() - 1) != len(value) - 1:
                 continue
         if value.count(")") > value.count("("):
-            continue  # declared in a condition, which is the look
+            continue  # declared in a condition, which is the test
         rest = code[match.end():end_of_block(code, match.end())]
         v = re.escape(variable)
         use = re.search(rf"(?:(?<![\w)\]>*])\s*\*{v}\b)|\b{v}->|\b{v}\.value\(\)", rest)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Every custom target has a short form among the tests, which runs the same programs, or a reason here why not. And no
-test has a limit of time of its own: the one for all of them (tests/CMakeLists.txt) leaves room for slow machines.
+test has its own time limit: the common one (tests/CMakeLists.txt) leaves room for slow machines.
 
 usage: check_targets.py SOURCE_ROOT BUILD_DIRECTORY
 """
@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-# Targets that are no measurement and no campaign.
+# Targets that are neither measurements nor campaigns.
 WITHOUT_SHORT_FORM = {
     "bless": "rewrites expectations, which golden/* compare",
     "freeze_bless": "rewrites hashes, which freeze/short compares",
@@ -36,7 +36,7 @@ def cmake_files(root):
 
 
 def custom_targets(texts):
-    """Names in add_custom_target, but the one in ptxrewrite_long_target itself."""
+    """Names in add_custom_target, except the one in ptxrewrite_long_target itself."""
     return [name for text in texts for name in re.findall(r"^\s*add_custom_target\(\s*([\w-]+)", text, re.M)]
 
 
@@ -46,7 +46,7 @@ def own_limits(texts):
 
 
 def programs(words):
-    """What a command runs: its program, or the script behind an interpreter."""
+    """The program of a command, or the script after an interpreter."""
     scripts = [os.path.basename(word) for word in words if word.endswith((".py", ".sh"))]
     return {scripts[0] if scripts else os.path.basename(words[0])} if words else set()
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows that check_targets.py does fail."""
+"""Shows that check_targets.py can fail."""
 import os
 import sys
 import unittest

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Builds the Debian packages, installs them into an empty root and uses them there: the program rewrites and runs a
 sample to the same text and numbers as the build's own, `exec` finds its CUDA libraries below the root, manual page and
-completions are where Debian has them, the dependencies are packages of this system, and the development package brings
-headers and static libraries only. Exits with 77 where dpkg is missing.
+completions are where Debian expects them, the dependencies are packages of this system, and the development package
+contains only headers and static libraries. Exits with 77 if dpkg is missing.
 
 usage: check_deb.py CPACK BUILD_FOLDER TOOL SAMPLE_FOLDER
 """

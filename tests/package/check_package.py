@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Installs the build into a scratch folder and uses it as a stranger would.
+"""Installs the build into a scratch folder and uses it as an external user would.
 
 * The headers are those of installed_headers.txt, and each compiles alone.
 * Examples build against it and run: own_pass on a sample, whose text must come back with as many st.shared as were
-  counted; emulate, whose kernel must compute what the host does; launch_rewritten as far as to say that there is no GPU
+      counted; emulate, whose kernel must compute the host's result; launch_rewritten up to its message about no GPU
   (on a driver it runs in the examples' own test).
-* find_package takes the version that is installed and refuses others.
+* find_package accepts the installed version and refuses others.
 * count_sleeps, a pass library: built against these headers it is loaded; against headers of another version, or with one
   more opcode, it is refused with a message before any of its code runs.
 
@@ -149,7 +149,7 @@ def check_pass_library(examples, prefix, out, version, sample):
                 file.write(text.replace("using RegisterPass = RegisterPassOf<", "using RegisterPass = RegisterPassOfOld<")
                            .replace("explicit RegisterPassOf(", "explicit RegisterPassOfOld("))
         library = os.path.join(out, f"lib{name}.so")
-        # A constructor of the library's own would show that its code ran.
+        # A constructor in the library would show that its code ran.
         loud = os.path.join(out, f"{name}.cpp")
         with open(loud, "w", encoding="utf-8") as file:
             file.write(f'#include "{source}"\n#include <cstdio>\nstatic const int ran = std::puts("code of the library ran");\n')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The API reference: Doxygen makes it without a warning, and what headers say is on its pages: the first sentence of each
-public header, comments above and behind declarations, code of the examples.
+"""The API reference: Doxygen makes it without a warning, and headers' comments are on its pages: the first sentence of
+each public header, comments above and after declarations, code of the examples.
 
 usage: check_api.py ROOT     exit code 77 where there is no doxygen
 """
@@ -19,7 +19,7 @@ def text_of(path):
 
 
 def page_of(name):
-    """How Doxygen names the page of a file or a class."""
+    """Doxygen's name of the page of a file or a class."""
     return name.replace("_", "__").replace(".", "_8").replace("::", "_1_1").replace("/", "_2")
 
 

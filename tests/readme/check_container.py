@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The container recipe against what else says how the project is built: its commands are those of bootstrap and of the
-package target, what it copies is what that target makes, it starts a program of the package, on the Debian that
-bootstrap is for; what it leaves out is no source. Where podman or docker is there, nothing is built: that takes a
+"""The container recipe against other descriptions of the build: its commands are those of bootstrap and of the
+package target, it copies what that target makes, and it starts a program of the package, on the Debian that
+bootstrap supports; it leaves out no sources. Even if podman or docker is installed, nothing is built: that takes a
 network and ten minutes.
 
 usage: check_container.py ROOT BUILD_FOLDER
@@ -49,13 +49,13 @@ def main():
     check(run[0][0] == "./bootstrap" and re.search(rf"^#   ./bootstrap {run[0][1]} ", bootstrap, re.MULTILINE),
           f"bootstrap has no {run[0][1:]}")
     check(subprocess.run(["bash", "-n", os.path.join(root, "bootstrap")], check=False).returncode == 0, "bootstrap is wrong")
-    # The second command makes packages: the preset's build folder, a target that there is.
+    # The second command makes packages: the preset's build folder, an existing target.
     presets = {one["name"]: one["binaryDir"] for one in json.loads(read("CMakePresets.json"))["configurePresets"]}
     preset, target = run[1][run[1].index("--preset") + 1], run[1][run[1].index("--target") + 1]
     check(run[1][:2] == ["cmake", "--build"] and preset in presets, f"no preset {preset}")
     targets = subprocess.run(["cmake", "--build", build, "--target", "help"], capture_output=True, text=True, check=False)
     check(re.search(rf"^{target}:", targets.stdout, re.MULTILINE), f"the build has no target {target}")
-    # What is copied is what cpack names: NAME_VERSION_ARCHITECTURE.deb in the build folder.
+    # The copied files are those that cpack names: NAME_VERSION_ARCHITECTURE.deb in the build folder.
     with open(os.path.join(build, "CPackConfig.cmake"), encoding="utf-8") as file:
         cpack = dict(re.findall(r'^set\((CPACK_\w+) "(.*)"\)$', file.read(), re.MULTILINE))
     check(cpack["CPACK_DEBIAN_FILE_NAME"] == "DEB-DEFAULT" and cpack["CPACK_GENERATOR"] == "DEB", "cpack names packages otherwise")
@@ -69,7 +69,7 @@ def main():
     check(not fnmatch.fnmatch(dev, os.path.basename(pattern)), f"{dev} is copied, too")
     installed = [word for words in run if words[:2] == ["apt-get", "install"] for word in words if word.endswith(".deb")]
     check(installed == [copied[1][2] + os.path.basename(pattern)], f"installs {installed}")
-    # What starts is a program of the package, and the examples are commands of it that other pages have.
+    # The entry point is a program of the package, and the examples are commands of it that other pages have.
     started = [json.loads(rest) for kind, rest in recipe if kind == "ENTRYPOINT"]
     check(started == [["ptxrewrite"]] and "podman build -t ptxrewrite ." in readme, f"starts {started}; README")
     ignored = read(".containerignore")

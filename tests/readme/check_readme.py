@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs what the README shows: each line of its ```sh blocks must succeed, typed as it stands there, from the project
-root. Code that the README quotes from a file must be the file's. Links must lead somewhere.
+"""Runs the README's commands: each line of its ```sh blocks must succeed exactly as written, from the project
+root. Code that the README quotes from a file must match the file. Links must have targets.
 
 usage: check_readme.py PROJECT_ROOT FOLDER_OF_PTXREWRITE
 """

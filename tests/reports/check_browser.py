@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Pages in a headless Chromium, wide and narrow, light and dark: nothing is wider than the window, no script fails, letters
-stand out from what is behind them (contrast of WCAG 2.1, 1.4.3: 4.5 to 1), tables sort, pages stay small."""
+contrast with their background (WCAG 2.1, 1.4.3: 4.5 to 1), tables sort, pages stay small."""
 import json
 import re
 import shutil
@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Runs in each page; tells the window around it.
+# Runs in each page; reports to the surrounding window.
 PROBE = """<script>window.addEventListener('load',()=>{
 const rgb=t=>{const m=t.match(/[\\d.]+/g)||[0,0,0,0];return m.map(Number)};
 const light=c=>{const f=v=>{v/=255;return v<=.03928?v/12.92:((v+.055)/1.055)**2.4};
@@ -32,7 +32,7 @@ addEventListener('message',e=>{found.push(e.data);document.getElementById('found
 
 
 def pages(root, tool, folder):
-    """By name: a page of each kind."""
+    """One page of each kind, by name."""
     samples = root / "samples"
     run = lambda *words: subprocess.run([tool, *words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     run("report", samples / "backprop/backprop.toml", samples / "matmul/matmul.toml", samples / "particlefilter/particlefilter.toml",

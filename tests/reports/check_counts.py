@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The page of a kernel says what was counted by hand: 3 blocks of 64 threads, a loop of ten trips, a branch that 16 threads
+"""The page of a kernel shows the counts computed by hand: 3 blocks of 64 threads, a loop of ten trips, a branch that 16 threads
 of each block take. And words that differ are marked."""
 import re
 import subprocess
@@ -37,7 +37,7 @@ SMALL:
 
 
 class Page(HTMLParser):
-    """Rows of all tables by the id of their section, and texts in the picture of control flow."""
+    """Rows of all tables by the id of their section, and texts in the control-flow picture."""
 
     def __init__(self):
         super().__init__()
@@ -88,7 +88,7 @@ def main():
             row = by_text[instruction]
             return [row[head.index(name)] for name in ("warps", "threads", "transactions", "redundant")]
 
-        # Two warps a block; every trip of the loop counts. The stores of a block: threads 16 to 63 of 4 bytes, which are 2
+        # Two warps per block; every trip counts. The stores of a block: threads 16 to 63 with 4 bytes, which are 2
         # and 4 sectors of 32 bytes.
         expected = {
             "mov.u32 %r1, %tid.x": ["6", "192", "", ""],

@@ -1,4 +1,4 @@
-"""Runs ptxas and keeps its answers in a cache by content, so that repeated round-trip runs only assemble what is new."""
+"""Runs ptxas and caches its answers by content, so that repeated round-trip runs only assemble new texts."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ class Assembler:
         self.version = subprocess.run(["ptxas", "--version"], capture_output=True, text=True).stdout
 
     def flags_for(self, text):
-        """Flags that fit a PTX text: its target (at least what this ptxas can assemble), debug information."""
+        """Flags for a PTX text: its target (at least one that this ptxas can assemble), debug information."""
         target = re.search(r"^[ \t]*\.target[ \t]+([^\r\n]*)", text, re.M)
         words = [w.strip() for w in target.group(1).split(",")] if target else ["sm_80"]
         number = re.match(r"sm_(\d+)", words[0])
@@ -33,7 +33,7 @@ class Assembler:
         version = re.search(r"^[ \t]*\.version[ \t]+(\d+)\.(\d+)", text, re.M)
         modern = version and (int(version.group(1)), int(version.group(2))) >= (3, 1)
         if modern and re.search(r"^[ \t]*\.(visible|weak)[ \t]+\.func\b", text, re.M):
-            flags.append("-c")  # functions others may call are only kept in a relocatable object
+            flags.append("-c")  # functions for other modules are only kept in a relocatable object
         return flags
 
     def _cached(self, kind, text, flags, make):
@@ -52,21 +52,21 @@ class Assembler:
         return answer
 
     def assemble(self, text, flags):
-        """Returns {"ok", "message", "cubin", "sections", "functions"} for a PTX text; from the cache if it is there.
+        """Returns {"ok", "message", "cubin", "sections", "functions"} for a PTX text; from the cache if possible.
 
-        Functions carry instructions, registers, entry, spill_stores and spill_loads (bytes).
+        Functions have instructions, registers, entry, spill_stores and spill_loads (bytes).
         """
         return self._cached(FORMAT, text, flags, self._describe)
 
     def canonical(self, text, flags):
-        """Hash of the cubin without what depends on the line numbers of the text; None when it does not assemble."""
+        """Hash of the cubin without the parts that depend on the text's line numbers; None if it does not assemble."""
         def make(text, flags):
             data, message = self._run(text, flags)
             return {"message": message, "hash": Cubin(data).canonical_hash() if data else None}
         return self._cached("canonical", text, flags, make)["hash"]
 
     def _run(self, text, flags):
-        """(cubin, what ptxas said), or (None, why not)."""
+        """(cubin, ptxas's messages), or (None, the reason)."""
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "input.ptx"), "w", encoding="latin-1", newline="") as file:
                 file.write(text)
@@ -101,7 +101,7 @@ class Assembler:
                 "sections": cubin.section_hashes(), "functions": functions}
 
     def assemble_original(self, text):
-        """Assembles a text as it stands; as a relocatable object where it needs other files. Returns (answer, flags)."""
+        """Assembles a text unchanged; as a relocatable object if it needs other files. Returns (answer, flags)."""
         flags = self.flags_for(text)
         answer = self.assemble(text, flags)
         if not answer["ok"] and "-c" not in flags and re.search(r"nresolved extern|undefined", answer["message"], re.I):

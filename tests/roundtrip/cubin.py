@@ -9,11 +9,11 @@ SYMTAB = 2
 # Sections with a size but no bytes in the file: .bss, and NVIDIA's kinds for global, local and shared memory.
 WITHOUT_BYTES = (8, 0x70000007, 0x70000009, 0x7000000A)
 ENTRY_FLAG = 0x10          # in st_other: the function is a kernel entry
-NOP_OPCODE = 0x918         # low 12 bits of an instruction word; padding behind the code
+NOP_OPCODE = 0x918         # low 12 bits of an instruction word; padding after the code
 REGISTER_COUNT = 0x2F      # attribute of .nv.info: (symbol, registers)
 INSTRUCTION_BYTES = 16     # since sm_70
 
-# What must stay the same when only debug information may differ: it holds the PTX text and its line numbers.
+# Parts that must not change when only debug information may differ: it contains the PTX text and its line numbers.
 CODE_SECTIONS = (".text", ".nv.info", ".nv.constant", ".nv.global", ".nv.shared", ".rel.text", ".rela.text")
 
 
@@ -38,7 +38,7 @@ class Cubin:
         return b"size %d" % size if kind in WITHOUT_BYTES else self.data[offset:offset + size]
 
     def section_hashes(self):
-        """name -> hash of content, for the sections that carry code or what a launch needs."""
+        """name -> hash of content, for the sections with code or data that a launch needs."""
         hashes = {}
         for section in self.sections:
             if section[0].startswith(CODE_SECTIONS):
@@ -46,8 +46,8 @@ class Cubin:
         return hashes
 
     def canonical_hash(self):
-        """Hash of everything but the line numbers that ptxas puts into the names it gives to shared variables of
-        functions (`$___name__38`): sections by name and content, symbols one by one."""
+        """Hash of everything except the line numbers that ptxas puts into the names of functions' shared variables
+        (`$___name__38`): sections by name and content, symbols one by one."""
         tables = (".strtab", ".symtab", ".shstrtab")
         parts = [(name, hashlib.sha256(self.content(section)).hexdigest()) for section in self.sections
                  for name in [section[0]] if name not in tables]
@@ -84,7 +84,7 @@ class Cubin:
         return registers
 
     def functions(self):
-        """name -> {"instructions", "registers", "entry"} for every function with a .text section of its own."""
+        """name -> {"instructions", "registers", "entry"} for every function with its own .text section."""
         symbols = list(self._symbols())
         registers = {symbols[i][0]: count for i, count in self._registers_by_symbol().items() if i < len(symbols)}
         entries = {name for name, other, _index in symbols if other & ENTRY_FLAG}

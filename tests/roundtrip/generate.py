@@ -3,9 +3,9 @@
 
 usage: generate.py OUTPUT_DIRECTORY [--short] [--all-targets] [--jobs N] [--only NAME]
 
-Every file OUTPUT/NAME.sm_TARGET.FLAGS.ptx is one compilation. Feature files say in their first lines what they need:
+Every file OUTPUT/NAME.sm_TARGET.FLAGS.ptx is one compilation. Feature files state requirements in their first lines:
 `// targets: >=80` or `// targets: 90a 100a` (also means: compile for these as well), and `// flags: -rdc=true` for
-flags they cannot do without. Combinations a file does not support are counted as skipped; a combination that it
+flags that they need. Combinations that a file does not support are counted as skipped; a combination that it
 should support and nvcc refuses is a failure. OUTPUT/manifest.json lists what was made. --short compiles a few files
 with a few flags in under a minute, for continuous integration. Exit code 77: no nvcc on PATH.
 """
@@ -46,7 +46,7 @@ def number_of(target):
 
 
 class Source:
-    """A CUDA file and what its header comment says of targets and flags."""
+    """A CUDA file and the targets and flags of its header comment."""
 
     def __init__(self, path):
         self.path = path

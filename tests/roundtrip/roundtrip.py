@@ -3,11 +3,11 @@
 
 usage: roundtrip.py --tool PATH/ptxrewrite [options] FILE_OR_DIRECTORY...
 
-For every .ptx file that ptxas accepts (the others are listed apart):
+For every .ptx file that ptxas accepts (the others are listed separately):
   text      `ptxrewrite opt --no-ssa` prints it; printing that again gives the identical text; the print assembles to
             the identical cubin (but for line numbers in symbols that ptxas makes up). With debug information, which holds the PTX text and its lines, the code, constant
             and launch sections must be identical instead.
-  identity  `ptxrewrite opt` without passes, through SSA and back, assembles; each function has the same number of
+    identity  `ptxrewrite opt` without passes, through SSA and back, assembles; each function has the same number of
             instructions, registers and spilled bytes.
 Prints every failing file with the reason as it is found, then the kernels that got worse and the totals; writes all of it as JSON with
 --json. Exit code 0: every file passed and the identity pipeline keeps --bar percent of the kernels (99).
@@ -216,7 +216,7 @@ def main():
     trip = RoundTrip(os.path.abspath(arguments.tool), Assembler(arguments.cache), arguments.timeout)
     with ThreadPoolExecutor(arguments.jobs) as pool:
         results = []
-        # Small files first and failures as they come: a full run takes minutes.
+        # Small files first and failures as they occur: a full run takes minutes.
         for done in as_completed([pool.submit(trip.check, path) for path in sorted(paths, key=os.path.getsize)]):
             result = done.result()
             results.append(result)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The round-trip driver must find what is wrong: it is run on a sample with tools that are broken on purpose."""
+"""The round-trip driver must detect errors: it is run on a sample with tools that are broken on purpose."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ text = open(words[0]).read()
 open(words[2], "w").write(text)
 """
 
-# change -> (exit code, text that the report must hold)
+# change -> (exit code, text that the report must contain)
 CASES = {
     "text = text.replace('\\t', '  ')": (0, "kernels with equal figures: 1 of 1 (100.00 %)"),
     "text += '\\n'": (1, "FAILED {sample}: fixed point"),

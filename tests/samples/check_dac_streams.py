@@ -3,8 +3,8 @@
 
 usage: check_dac_streams.py [--table] PATH/ptxrewrite FILE.ptx...
 
---table: what crosses over in each file, and the share of static instructions that compute on scalars and thread indices
-(dac-isca17 Fig. 6: about half).
+--table: the values that cross between the streams of each file, and the share of static instructions on scalars and
+thread indices (dac-isca17 Fig. 6: about half).
 """
 import concurrent.futures
 import json
@@ -27,7 +27,7 @@ def run(arguments):
 def check(tool, ptx, folder):
     once, twice, thrice = (folder / f"{ptx.stem}.{i}.ptx" for i in range(3))
     child = run([tool, "opt", ptx, "-p", "dac", "--form", "hardware", "--verify-each", "--stats", "--json", "-o", once])
-    # Declarations may change their order on the first way through SSA form, nothing on the second.
+    # The first pass through SSA form may reorder declarations, the second changes nothing.
     run([tool, "opt", once, "--verify-each", "-o", twice])
     run([tool, "opt", twice, "--verify-each", "-o", thrice])
     if twice.read_text() != thrice.read_text():
@@ -63,7 +63,7 @@ def main():
           f"{100 * sum(shares) / len(shares):.1f} % of a file's static instructions, "
           f"{100 * all_counts[1] / all_counts[0]:.1f} % of all (paper, Fig. 6: about half); "
           f"bodies {all_counts[6]} to {all_counts[7]} instructions, affine streams {all_counts[8]}")
-    # The paper's observation is why there is anything to split at all.
+    # The paper's observation is the reason why there is anything to split.
     return failed or split * 10 < len(rows) * 9
 
 

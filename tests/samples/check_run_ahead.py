@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The legal form of pass dac on all samples, as if they were compiled for another GPU: what is rewritten leaves in memory
-what the original leaves, check modes on, and ptxas assembles it.
+"""The legal form of pass dac on all samples, as if compiled for another GPU: rewritten kernels leave the same memory as
+the originals, with check modes on, and ptxas assembles them.
 
 usage: check_run_ahead.py PATH/ptxrewrite SAMPLES ARCHITECTURE OPTIONS...
 
-OPTIONS are those of one pass each, such as force,form=ring. Without ptxas, nothing is assembled; a line says so.
+Each of OPTIONS is for one pass, such as force,form=ring. Without ptxas, nothing is assembled; a line says so.
 """
 import concurrent.futures
 import pathlib
@@ -34,7 +34,7 @@ def retarget(samples, folder, architecture):
 
 
 def assemble(tool, ptx, options, architecture, known):
-    """Of what the options leave as it was, or make the same of, only one is assembled."""
+    """Rewrites and assembles; a text that equals an original or an earlier result is not assembled again."""
     child = run([tool, "opt", ptx, "-p", f"dac({options})", "--verify-each"], timeout=100)
     if child.returncode != 0:
         return f"{ptx.name}: {child.stderr}"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """RegLess on region-scheduled PTX: all samples in the order that pass schedule gives them for loads, annotated, on
-RegLess's machine. What they leave in memory is what they leave without it.
+RegLess's machine. They leave the same memory as without it.
 
-usage: check_scheduled_regions.py PATH/ptxrewrite SAMPLES [EVERY]      only every third one, say
+usage: check_scheduled_regions.py PATH/ptxrewrite SAMPLES [EVERY]      EVERY: only each such one, such as 3
 """
 import pathlib
 import shutil

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Takes one annotation of RegLess after the other out of the samples and runs what is left on RegLess's machine, which
-has to find fault with it: an annotation that it can do without need not have been written.
+"""Removes the annotations of RegLess from the samples one at a time and runs the rest on RegLess's machine, which
+must report an error: an annotation whose removal it accepts was unnecessary.
 
 usage: mutate_annotations.py PATH/ptxrewrite [--every N] [--survivors] [--kinds WORD,...] LAUNCHFILE...
 
-Three sorts did nothing in the launches of their file, so that a run without them is the same run; they are counted apart
-("idle"): all annotations of regions that no warp entered; those of device functions, which the machine executes as they
-are; and invalidations that never met a copy, as the machine reports of the run with all annotations: a copy may be there
-on other ways through the kernel only. Everything else has to be missed. Exit code 1: something was not.
+Three sorts had no effect in the launches of their file, so that a run without them is the same run; they are counted
+separately ("idle"): annotations of regions that no warp entered; those of device functions, which the machine executes
+unchanged; and invalidations that never met a copy, as the machine reports for the run with all annotations: a copy may
+exist only on other paths through the kernel. All others must be detected. Exit code 1: one was not.
 """
 import argparse
 import json
@@ -23,14 +23,14 @@ REGISTER = re.compile(r"R\d+!?")
 
 
 def is_missed(tool, launch, ptx, kernel):
-    """Does the machine find fault? In the kernel alone, as a rule; else in what the launches before it have left."""
+    """Does the machine report an error? In the kernel alone, usually; else in what earlier launches have left."""
     command = [tool, "run", launch, "--ptx", ptx, "--regless"]
     return any(subprocess.run(command + more, capture_output=True, timeout=600).returncode != 0
                for more in (["-k", kernel], []))
 
 
 def lists(line, start, words):
-    """Of `word R1 R2! ...` lists in a line: word, span of each register with the blank before it, and its text."""
+    """The `word R1 R2! ...` lists of a line: word, span of each register with the blank before it, and its text."""
     word = None
     for part in re.finditer(r"\s+(\S+)", line[start:]):
         text = part[1]
@@ -65,7 +65,7 @@ def mutations(text):
             region = None
             yield "machine", (entry, None), number, without(begin, mark.end()), None
         elif kind == "alloc":
-            # At the head for all of the kernel; behind it, for the scope that begins there.
+            # At the head, for the whole kernel; after it, for the scope that begins there.
             following = re.search(r"//@ regless region (\d+)", line_behind(text, offset + len(line)))
             place = region if region is None or not following else int(following[1])
             for part in re.finditer(r"\s\S+=R[R:\d]+", line[begin:]):
@@ -84,7 +84,7 @@ def mutations(text):
 
 
 def clean(text):
-    """Words whose list became empty, and marks that say nothing any more, go too."""
+    """Also removes words whose list became empty, and marks without content."""
     text = re.sub(r" (preload|invalidate|erase|evict)(?= *(preload|invalidate|erase|evict|\+)? *\n)",
                   lambda match: "" if match[2] in (None, "+") else match[0], text)
     text = re.sub(r" (preload|erase)(?= (invalidate|evict) )", "", text)
@@ -92,13 +92,13 @@ def clean(text):
 
 
 def kernel_around(text, place):
-    """Empty: a device function."""
+    """Returns an empty string for a device function."""
     kind, name = re.findall(r"\.(entry|func)\b\s*(?:\([^)]*\))?\s*([\w$]+)", text[:place])[-1]
     return name if kind == "entry" else ""
 
 
 def what_ran(tool, launch, ptx):
-    """Of the regions that the launches enter, by kernel and number: registers whose invalidation met a copy."""
+    """For the regions that the launches enter, by kernel and number: registers whose invalidation met a copy."""
     child = subprocess.run([tool, "run", launch, "--ptx", ptx, "--regless", "--json"], capture_output=True, text=True)
     if child.returncode != 0:
         sys.exit(f"{launch}: the annotated kernels do not run:\n{child.stderr}")

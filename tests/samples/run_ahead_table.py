@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which loads of the samples' loops run ahead by the legal form of pass dac, how far, by what form; why the others stay.
+"""The loads of the samples' loops that run ahead in the legal form of pass dac: distance and form, or why not.
 
 usage: run_ahead_table.py PATH/ptxrewrite SAMPLES [OPTIONS]
 
@@ -23,7 +23,7 @@ def main():
     for ptx in sorted(samples.glob("**/*.ptx")):
         child = subprocess.run([tool, "opt", ptx, "-p", f"dac({options})", "--explain", "-o", "/dev/null"],
                                capture_output=True, text=True, errors="replace", check=True)
-        # A load may stay by one form for a reason of its own and be weighed in another.
+        # A load may be rejected in one form for its own reason and considered in another.
         notes = {}
         for match in NOTE.finditer(child.stderr):
             line, kernel, _, trips, form, address, why = match.groups()

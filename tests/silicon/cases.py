@@ -1,4 +1,4 @@
-"""Which of our kernels stands for a row of a table, and at what size it was measured."""
+"""Maps each row of a table to one of our kernels and the size at which it was measured."""
 import dataclasses
 import os
 import re
@@ -12,15 +12,15 @@ SETS = ["a", "b", "d"]
 @dataclasses.dataclass
 class Case:
     name: str     # of the row
-    hashed: str   # decides about the half
-    group: str    # variants of one kernel, or what figures are given for
+    hashed: str   # determines the half
+    group: str    # variants of one kernel, or the unit of reported figures
     gpu: str      # a machine of the program
-    clocks: float # or any other unit, the same in a group
+    clocks: float # or any other unit, the same within a group
     launch: str   # launch file
     kernel: str
-    sizes: dict   # names of the launch file, and their values
+    sizes: dict   # variables of the launch file, and their values
     ptx: str = ""                                   # beside the launch file
-    source_file: str = ""                           # what nvcc makes the PTX of instead
+    source_file: str = ""                           # source from which nvcc makes the PTX instead
     macros: dict = dataclasses.field(default_factory=dict)
     flags: list = dataclasses.field(default_factory=list)
     original: str = ""                              # name of the captured launch
@@ -57,8 +57,8 @@ SET_A = {
     "fastWalshTransform/fwtBatch1Kernel": ("fast_walsh", "walsh_shared", {"log_n": 23, "passes": 6}),
 }
 KERNELS = os.path.join(FOLDER, "kernels")
-# By sample's kernel: the source of ours that does what the benchmark's does where the sample does not, and flags that the
-# benchmark is built with. A launch file of the same name beside it takes the place of the sample's.
+# By sample's kernel: our source that matches the benchmark's kernel where the sample does not, and the flags that the
+# benchmark is built with. A launch file of the same name beside it replaces the sample's.
 CLOSER = {
     "bp_layerforward": (os.path.join(KERNELS, "backprop.cu"), []),
     "hotspot": (os.path.join(KERNELS, "hotspot.cu"), []),
@@ -90,7 +90,7 @@ def cases_of_a():
                           original=row["name"].replace("/", "-"), short=sample == "dct8x8", cold=True))
 
 
-# By kernel of set B: sample, kernel there, sizes for a size of the table.
+# By kernel of set B: sample, its kernel, sizes for a size of the table.
 SET_B = {
     "bpnn_layerforward_CUDA": ("backprop", "bp_layerforward", lambda size: {"inputs": size}),
     "bpnn_adjust_weights_cuda": ("backprop", "bp_adjust_weights", lambda size: {"inputs": size}),
@@ -130,7 +130,7 @@ def cases_of_d():
 
 
 def clock_hz(gpu):
-    """Of a machine of the program: silicon's times are shown in its clocks."""
+    """Clock of a machine of the program: silicon's times are shown in its clocks."""
     with open(os.path.join(FOLDER, "..", "..", "ir", "machine", "figures", "machines", gpu + ".toml")) as file:
         return float(re.search(r"^clock_mhz = (\d+)", file.read(), re.M).group(1)) * 1e6
 

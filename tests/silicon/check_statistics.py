@@ -6,7 +6,7 @@ usage: check_statistics.py AGREEMENT_FIGURES
 import subprocess
 import sys
 
-# silicon, estimate. Relative errors 0, 7/2, 2/3: mean 138.9 %; their 90th percentile lies at 1.8 of the sorted ones,
+# silicon, estimate. Relative errors 0, 7/2, 2/3: mean 138.9 %; their 90th percentile is at 1.8 of the sorted ones,
 # 2/3 + 0.8 (7/2 - 2/3) = 293.3 %. Ranks are reversed. The pick is the least estimate, 4 instead of 2: 100 %.
 REVERSED = [(4, 4), (2, 9), (3, 5)]
 # Errors 0.5, 0.25, 0, 0.1: mean 21.25 %; at 2.7 of 0, 0.1, 0.25, 0.5: 0.25 + 0.7 x 0.25 = 42.5 %. All pairs agree.

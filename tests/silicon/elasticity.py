@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Set C: what bounds a program, as the clocks of a GTX Titan X show it, and as the model has it.
+"""Set C: what limits a program, according to the clocks of a GTX Titan X, and according to the model.
 
 usage: elasticity.py --tool PTXREWRITE [--short]
 
 The elasticity of a time by the memory's clock is ln(t(810) / t(3505)) / ln(3505 / 810) at a core clock of 1164 MHz (1:
-DRAM alone bounds; 0: it does not), that by the core's clock ln(t(595) / t(1164)) / ln(1164 / 595) at 3505 MHz. It does
-not depend on how good absolute times are. The model's times are those of machines that differ in these clocks: DRAM's
-bandwidth follows the memory's, its latency beyond L2 keeps its nanoseconds.
+only DRAM limits; 0: it does not), that by the core's clock ln(t(595) / t(1164)) / ln(1164 / 595) at 3505 MHz. It is
+independent of the accuracy of absolute times. The model's times are those of machines with these clocks: DRAM's
+bandwidth scales with the memory's, its latency beyond L2 keeps its nanoseconds.
 """
 import argparse
 import json

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Figures of public measurements, from a copy of the repository that has them, as the tables of this folder.
+"""Extracts figures of public measurements from a copy of their repository, as the tables of this folder.
 
 usage: extract.py SET REPOSITORY > tables/SET.tsv     SET: a, b, c, d; REPOSITORY: its git directory, bare or not
 
-Figures alone are carried over, with the repository and the commit in the table's head; README.md says which rows.
+Only figures are extracted, with the repository and the commit in the table's head; README.md lists the rows.
 """
 import csv
 import gzip
@@ -31,7 +31,7 @@ class Copy:
 
 
 def chosen(name, one_in):
-    """The same rows whenever and wherever they are chosen: by a hash of the name."""
+    """The same rows in every run: chosen by a hash of the name."""
     return int(hashlib.sha256(name.encode()).hexdigest(), 16) % one_in == 0
 
 
@@ -70,7 +70,7 @@ util/accelwattch/accelwattch_hw_profiler/hw_perf.csv (AccelWattch, Kandiah et al
       "dram_write_sectors", "pipeline_duty", "idle_sms"], rows)
 
 
-# GPU in set B's file names: machine of the program, its SMs. "Quadro" is left out: it does not say which one.
+# GPU in set B's file names: machine of the program, its SMs. "Quadro" is left out because the model is not given.
 SET_B_GPUS = {"GTX-680": ("gtx680", 8), "GTX-970": ("gtx970", 13), "GTX-980": ("gtx980", 16),
               "Titan": ("gtxtitan", 14), "TitanX": ("gtxtitanx", 24), "Tesla-K20": ("k20", 13),
               "Tesla-K40": ("k40", 15), "Tesla-P100": ("p100", 56)}
@@ -122,7 +122,7 @@ datasets/gtxtitanx/realbenchmarks/aggregated_dataset_gtxtitanx.csv.
 
 
 def cache_of(copy, name):
-    """The timed variants of a Kernel Tuner cache file, which may lack its last brackets."""
+    """The timed variants of a Kernel Tuner cache file, whose last brackets may be missing."""
     text = gzip.decompress(copy.bytes_of(name)).decode()
     try:
         return json.loads(text)["cache"]

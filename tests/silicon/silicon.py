@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""The timing model against public measurements of GPUs, row by row, and how well it agrees with them.
+"""The timing model against public measurements of GPUs, row by row, and their agreement.
 
 usage: silicon.py SET --tool PTXREWRITE --agreement AGREEMENT_FIGURES [--half looked-at|unseen] [--only GLOB]
                   [--limit N] [--gpu NAME] [--exact] [--short] [--json FILE] [--work FOLDER]
 
-SET is a table of this folder (README.md). A row is one of our kernels that stands for the measured one, launched at
-its size on the whole machine; where PTXREWRITE_SILICON names a folder that has SET/NAME.toml, a launch file of the
-original captured by `ptxrewrite exec --capture`, that one is scored in its place and marked "original".
---short: a few rows, small. --limit: of each group no more. Rows whose variants nvcc has to compile are left out, and
-counted, where there is no nvcc.
+SET is a table of this folder (README.md). A row is one of our kernels that corresponds to the measured one, launched at
+its size on the whole machine; if the folder PTXREWRITE_SILICON has SET/NAME.toml, a launch file of the
+original captured by `ptxrewrite exec --capture`, that one is scored instead and marked "original".
+--short: a few rows, small. --limit: at most N per group. Rows whose variants nvcc has to compile are left out, and
+counted, if there is no nvcc.
 """
 import argparse
 import concurrent.futures
@@ -30,7 +30,7 @@ TITLES = ["interval model", "counting instructions", "roofline", "MWP-CWP"]
 
 
 def half_of(name):
-    """Half of the names may be looked at while figures and rules are tuned: for ever the same."""
+    """Half of the names may be used while figures and rules are tuned; the choice never changes."""
     return "looked-at" if int(hashlib.sha256(name.encode()).hexdigest(), 16) % 2 == 0 else "unseen"
 
 
@@ -39,7 +39,7 @@ class Scorer:
         self.options, self.folder = options, folder
 
     def score(self, case):
-        """What `score` says of a case: its kernel's part of the JSON. None: something is missing here."""
+        """The result of `score` for a case: its kernel's part of the JSON. None: something is missing here."""
         command = self.command_of(case)
         if command is None:
             return None
@@ -66,7 +66,7 @@ class Scorer:
         return path and [self.options.tool, "score", path, "--size", "silicon"]
 
     def launch_file(self, case):
-        """A copy of the case's launch file with one size more."""
+        """A copy of the case's launch file with one additional size."""
         with open(case.launch) as file:
             text = file.read()
         ptx = self.compiled(case) if case.source_file else os.path.join(os.path.dirname(case.launch), case.ptx)
@@ -80,7 +80,7 @@ class Scorer:
         return path
 
     def compiled(self, case):
-        """PTX of a source of ours with macros, by nvcc; kept in the folder."""
+        """PTX compiled by nvcc from our source with macros; kept in the folder."""
         if not shutil.which("nvcc"):
             return None
         flags = [f"-D{name}={value}" for name, value in case.macros.items()] + case.flags
@@ -95,7 +95,7 @@ class Scorer:
 
 
 def cause_of(kernel):
-    """What has most of the kernel's clocks."""
+    """The largest component of the kernel's clocks."""
     stack = kernel["stack_clocks"]
     cause = max(stack, key=stack.get)
     return f"{cause} {100 * stack[cause] / sum(stack.values()):.0f} %"

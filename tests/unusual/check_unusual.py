@@ -2,10 +2,10 @@
 """Legal but unusual PTX in every command: the files of cases/, and registers that are never written, written again, or
 written on some paths.
 
-Kernels of the latter kind are made of a state of three registers (%x of 32 bits, %y of 64, the predicate %q), a use of one of them,
-and a shape of body. Every pass in every form writes them, with --verify-each, and what is written has to be read again;
-analyses have to end without a signal; and kernels that read only what they have written have to do the same on the
-emulator when they are rewritten (`verify`). What becomes of a case has to be taken by ptxas where the case is.
+Kernels of the latter kind consist of a state of three registers (%x of 32 bits, %y of 64, the predicate %q), a use of one of them,
+and a shape of body. Every pass in every form rewrites them, with --verify-each, and the result must be readable again;
+analyses must end without a signal; and kernels that read only what they have written must have the same results on the
+emulator when rewritten (`verify`). If ptxas accepts a case, it must accept the rewritten case.
 
 usage: check_unusual.py TOOL [STATE or FILE.ptx...]
 """
@@ -42,7 +42,7 @@ def guarded(text, guard):
     return "".join(f"\t{guard} {line.strip()}\n" for line in text.splitlines())
 
 
-# Name: what stands before and behind the use `U`, and whether all that is read was written.
+# Name: the text before and after the use `U`, and whether everything that is read was written.
 STATES = {
     "never": ("U", False),
     "twice": (WRITE + "U" + WRITE_AGAIN + "U", True),
@@ -62,7 +62,7 @@ STATES = {
     "later": ("U" + WRITE + "\tst.global.u32 [%y], %x;\n", False),
     "unreached": ("\tbra OVER;\n" + WRITE + "OVER:\nU", False),
 }
-# Each stores something at element %t or at most 3 words behind.
+# Each stores something at element %t or at most 3 words after it.
 USES = {
     "address": "\tst.global.u32 [%y], %t;\n\tld.global.u32 %v, [%y+4];\n\tst.global.u32 [%a], %v;\n",
     "index": "\tmul.wide.u32 %b, %x, 4;\n\tadd.s64 %c, %in, %b;\n\tld.global.u32 %v, [%c];\n\tst.global.u32 [%a], %v;\n",
@@ -86,7 +86,7 @@ USES = {
     "atomic": "\tatom.global.add.u32 %v, [%a], %x;\n",
     "pair": "\tmov.b64 %c, {%x, %t};\n\tshr.u64 %c, %c, 32;\n\tcvt.u32.u64 %v, %c;\n\tst.global.u32 [%a], %v;\n",
 }
-# The name of the kernel goes for K, the body for BODY.
+# K is replaced by the name of the kernel, BODY by the body.
 PARAMETERS = "(.param .u64 pout, .param .u64 pin)"
 ADDRESSES = """	ld.param.u64 %out, [pout];
 	ld.param.u64 %in, [pin];
@@ -131,7 +131,7 @@ def kernels_of(state):
 
 
 def snippet_numbered(snippet, number):
-    """Labels of its own for each use."""
+    """Labels unique to each use."""
     for label in ("B", "C", "D"):
         snippet = snippet.replace(f"\n{label}:", f"\n{label}{number}:").replace(f"bra {label};", f"bra {label}{number};")
         snippet = snippet.replace(f", {label};", f", {label}{number};")
@@ -146,7 +146,7 @@ class Checker:
             "/usr/local/cuda/bin/ptxas")
 
     def run(self, arguments, allowed):
-        """The standard output, or None where the exit status is not allowed."""
+        """The standard output, or None if the exit status is not allowed."""
         self.runs += 1
         done = subprocess.run([self.tool] + [str(a) for a in arguments], capture_output=True, cwd=self.folder)
         if done.returncode in allowed:
@@ -161,7 +161,7 @@ class Checker:
         return self.run(["opt", "--no-ssa", out, "-o", "/dev/null"], {0}) is not None
 
     def each(self, state, kernels, module, what, check):
-        """The whole module first; kernel by kernel to say which one it was."""
+        """The whole module first; then kernel by kernel to find the failing one."""
         if check(module):
             return
         before = len(self.failures)
@@ -203,7 +203,7 @@ class Checker:
 
     def check_launches(self, state, kernels, module):
         defined = STATES[state][1]
-        if not defined:  # what they read is anything: they may fault, and no more
+        if not defined:  # undefined values are read: kernels may fault, but no more
             for (name, _), command in itertools.product(kernels, ("run", "study")):
                 if self.run([command, module, "-k", name, "--fuel", "100000"][:4 if command == "study" else None] + LAUNCH,
                             {0, 3}) is None:

@@ -69,7 +69,7 @@ def main():
     y = numpy.arange(1000, 2000, dtype=numpy.float32)
     stream = call(driver.cuStreamCreate(0))
     ptx, _ = compiled(b"compute_%d%d" % (major, minor))
-    # Machine code that was compiled with -lineinfo carries its PTX.
+    # Machine code compiled with -lineinfo contains its PTX.
     _, cubin = compiled(b"sm_%d%d" % (major, minor))
     for image in (ptx, cubin, linked(ptx)):
         module = call(driver.cuModuleLoadData(image))

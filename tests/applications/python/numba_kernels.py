@@ -53,7 +53,7 @@ def main():
     add[8, THREADS](cuda.to_device(a), cuda.to_device(b), c)
     assert (c.copy_to_host() == a + b).all()
 
-    whole = numpy.arange(1000, dtype=numpy.float32)  # sums of which are exact
+    whole = numpy.arange(1000, dtype=numpy.float32)  # whose sums are exact
     sums = numpy.zeros(1, numpy.float32)
     block_sums[8, THREADS](whole, sums)
     assert sums[0] == whole.sum()

@@ -6,7 +6,7 @@ from cuda.bindings import driver
 
 
 class Tensor:
-    """What Triton asks of a tensor: where it is and of what type."""
+    """The interface that Triton requires of a tensor: address and type."""
 
     def __init__(self, values, name):
         self.values = values

@@ -1,5 +1,5 @@
-"""Triton's tensor descriptors on Hopper, through its own launcher: products of matrices whose tiles tensor copies (TMA)
-fetch and store, by maps that the driver makes and by maps that the kernel makes; sums by reductions of tiles."""
+"""Triton's tensor descriptors on Hopper, through its own launcher: products of matrices whose tiles are loaded and
+stored by tensor copies (TMA), by maps that the driver or the kernel makes; sums by reductions of tiles."""
 import ml_dtypes
 import numpy
 import triton
@@ -12,7 +12,7 @@ NAMES = {"float16": "float16", "bfloat16": "bfloat16", "float32": "float32", "fl
 
 
 class Tensor:
-    """What Triton asks of a tensor: where it is, of what type and shape."""
+    """The interface that Triton requires of a tensor: address, type and shape."""
 
     def __init__(self, values):
         self.values = values

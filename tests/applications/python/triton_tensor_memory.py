@@ -1,4 +1,4 @@
-"""Triton's matrix products for a Blackwell GPU, which are done in tensor memory (tcgen05): all types of elements.
+"""Triton's matrix products for a Blackwell GPU, which use tensor memory (tcgen05): all types of elements.
 
 No machine of the model has compute capability 10.0 yet, so they are compiled for it and launched as modules.
 """
@@ -38,7 +38,7 @@ def device_copy(values):
 
 
 def compiled(name, sums):
-    """The kernel's metadata and its function in a module of its own."""
+    """The kernel's metadata and its function, loaded in a separate module."""
     whole = sums is tl.int32
     signature = {"a": f"*{name}", "b": f"*{name}", "c": "*i32" if whole else "*fp32", "m": "i32", "n": "i32", "k": "i32",
                  **dict.fromkeys(("M", "N", "K", "SUMS"), "constexpr")}
@@ -57,7 +57,7 @@ def main():
     call(driver.cuCtxSetCurrent(call(driver.cuDevicePrimaryCtxRetain(0))))
     random = numpy.random.default_rng(1)
     m, n, k = 256, 128, 192
-    # Whole numbers: sums are exact in whatever order.
+    # Integers: sums are exact in any order.
     for name, element in (("fp16", numpy.float16), ("bf16", ml_dtypes.bfloat16), ("fp32", numpy.float32),
                           ("fp8e4nv", ml_dtypes.float8_e4m3fn), ("fp8e5", ml_dtypes.float8_e5m2), ("i8", numpy.int8)):
         whole = name == "i8"
