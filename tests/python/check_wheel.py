@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes a wheel of a build without a network, installs it into a fresh virtual environment, which has NumPy beside it and
-nothing else, and runs there the package's doctests and the example of its README.
+"""Makes a wheel of a build without a network, installs it into a fresh virtual environment that has only NumPy beside
+it, and runs the package's doctests and the example of its README there.
 
 usage: check_wheel.py PYTHON PROJECT_ROOT BUILD_FOLDER     exit code 77 where scikit-build-core or pybind11 is missing
 """
@@ -26,7 +26,7 @@ def main():
         subprocess.run([python, "-m", "venv", environment], check=True)
         inside = os.path.join(environment, "bin", "python")
         subprocess.run([inside, "-m", "pip", "install", "--no-deps", "--no-index", wheel], check=True)
-        # NumPy without a network: links to what this interpreter has.
+        # NumPy without a network: links to the files of this interpreter.
         query = "import numpy, os; print(os.path.dirname(os.path.dirname(numpy.__file__)))"
         packages = subprocess.run([python, "-c", query], check=True, capture_output=True, text=True).stdout.strip()
         [site] = glob.glob(os.path.join(environment, "lib", "python*", "site-packages"))

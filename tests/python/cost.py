@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Time and memory of the Python package beside the command line: the same work as a command, and in a process of Python,
-whose import is shown alone and whose second call has everything loaded. Processor seconds (user and system, the least of
-the rounds) and peak memory of processes; ratios are of whole processes.
+"""Time and memory of the Python package beside the command line: the same work as a command and in a Python process,
+whose import is measured alone and whose second call has everything loaded. Processor seconds (user and system, the
+minimum of the rounds) and peak memory of processes; ratios are of whole processes.
 
 usage: cost.py PTXREWRITE SAMPLES [--short]     needs the package in PYTHONPATH; exit code 77 without NumPy
 """
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-# Beside a command: what Python does for the same, as a function of no arguments.
+# For a command: the same work in Python, as a function without arguments.
 WORK = {
     "read and print mersenne_twister": (["opt", "{samples}/mersenne_twister/mersenne_twister.ptx", "--no-ssa"],
                                         "ptxrewrite.Module.load('{samples}/mersenne_twister/mersenne_twister.ptx').text"),
@@ -43,7 +43,7 @@ print(json.dumps([after - before for before, after in zip([0, *times], times)]))
 
 
 def measured(command, rounds):
-    """The round of the least processor time: (seconds, megabytes of peak memory, standard output)."""
+    """The round with the least processor time: (seconds, megabytes of peak memory, standard output)."""
     best = None
     for _ in range(rounds):
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -74,7 +74,7 @@ def main():
     print(f"{'':34}{'command':>9}{'MB':>6}{'Python':>9}{'MB':>6}{'ratio':>7}{'2nd call':>10}{'of the command':>16}")
     for name, (words, expression) in list(WORK.items())[:2 if short else None]:
         command = measured([tool, *(word.format(samples=samples) for word in words)], rounds)
-        # One call alone for the process's time and memory, two for the call that has everything loaded.
+        # One call gives the process's time and memory, two the time of a call with everything loaded.
         once = measured([sys.executable, "-c", f"import ptxrewrite\n{expression.format(samples=samples)}"], rounds)
         calls = json.loads(measured([sys.executable, "-c", PROGRAM, expression.format(samples=samples)], rounds)[2])
         print(f"{name:34}{command[0]:8.3f}s{command[1]:6.0f}{once[0]:8.3f}s{once[1]:6.0f}{once[0] / command[0]:7.2f}"

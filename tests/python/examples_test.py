@@ -1,4 +1,4 @@
-"""Runs one example as a program of its own: it must end with 0 and say "right".
+"""Runs one example as a separate program: it must exit with 0 and print "right".
 
 usage: examples_test.py FILE PACKAGE...     exit code 77 where this interpreter lacks one of the packages
 """

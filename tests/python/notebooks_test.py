@@ -1,5 +1,5 @@
-"""Runs the code cells of a notebook in order, in one namespace, as Jupyter would; what a cell ends with shows itself. The
-notebook must be one by nbformat's rules, where that is installed, and carry no outputs.
+"""Runs the code cells of a notebook in order, in one namespace, as Jupyter would; the last expression of a cell is
+shown. The notebook must follow nbformat's rules, if that is installed, and contain no outputs.
 
 usage: notebooks_test.py FILE PACKAGE...     exit code 77 where this interpreter lacks one of the packages
 """

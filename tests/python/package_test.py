@@ -1,4 +1,4 @@
-"""The package against NumPy, the command line's figures, and what the interpreter promises."""
+"""The package against NumPy, the command line's figures, and the rules of the interpreter."""
 import glob
 import json
 import os
@@ -46,7 +46,7 @@ def test_launch_agrees_with_numpy():
     random = numpy.random.default_rng(1)
     for n in (1, 31, 1000):
         x, y = random.random(n, dtype=numpy.float32), random.random(n, dtype=numpy.float32)
-        # One rounding, as fma has it: in double precision the product is exact.
+        # One rounding, like fma: in double precision the product is exact.
         expected = (2.5 * x.astype(numpy.float64) + y).astype(numpy.float32)
         saxpy[(n + 63) // 64, 64](x, y, 2.5, n)
         assert (y == expected).all(), n
@@ -58,7 +58,7 @@ def test_arguments():
     assert "line" not in str(raised(TypeError, lambda: saxpy[1, 32](x, x, 1.0)))
     raised(OverflowError, lambda: saxpy[1, 32](x, x, 1.0, 2**32))
     raised(TypeError, lambda: saxpy[1, 32](x, x, 1.0, 1.5))
-    raised(ValueError, lambda: saxpy[1, 32](x[:4], x, 1.0, 4))  # they overlap
+    raised(ValueError, lambda: saxpy[1, 32](x[:4], x, 1.0, 4))  # the arrays overlap
     raised(PtxError, lambda: saxpy[1, 2048](x, x, 1.0, 4))
     raised(KeyError, lambda: Module.parse(EXAMPLE)["saxpi"])
     strided = numpy.zeros((8, 2), numpy.float32)[:, 0]
@@ -138,16 +138,16 @@ def test_python_pass_changes_and_is_checked():
     def broken(function, context):
         kept.append(function)
         one = next(one for one in function.instructions if one.opcode == "fma")
-        ptxrewrite.remove(function, one)  # what it defines is used
+        ptxrewrite.remove(function, one)  # the value that it defines is used
 
     assert "breaks a rule" in str(raised(PtxError, lambda: ptxrewrite.optimize(EXAMPLE, passes=broken, run_ptxas=False)))
-    raised(PtxError, lambda: kept[0].name)  # the pass is over
+    raised(PtxError, lambda: kept[0].name)  # the pass has ended
 
     def own_error(function, context):
         raise LookupError("mine")
 
     raised(LookupError, lambda: ptxrewrite.optimize(EXAMPLE, passes=own_error, run_ptxas=False))
-    ptxrewrite.optimize(EXAMPLE, passes="dce", run_ptxas=False)  # nothing is left over of it
+    ptxrewrite.optimize(EXAMPLE, passes="dce", run_ptxas=False)  # the exception has left no state behind
 
 
 def test_builder_refuses():
@@ -188,7 +188,7 @@ def test_interpreter_is_free_while_kernels_run():
         time.sleep(0)
         turns += 1
     thread.join()
-    assert turns > 100, turns  # one or two where the other thread holds the lock
+    assert turns > 100, turns  # only one or two if the other thread holds the lock
 
 
 def test_threads_at_once():

@@ -1,4 +1,4 @@
-"""The page of a sweep: the figures in it are those of the table."""
+"""The page of a sweep: its figures are those of the table."""
 import os
 import re
 import tempfile
@@ -20,7 +20,7 @@ def test_front():
 def test_page():
     with tempfile.TemporaryDirectory() as folder:
         store = Store(folder)
-        # By hand: at limit 8 the kernel takes 3/4 of the time at 4, on the one machine that has both.
+        # By hand: the time at limit 8 is 3/4 of the time at 4, on the one machine that has both.
         store.add([row("gtx480", f"p(limit={limit})", seconds, 1e-3, **{"parameter.limit": limit})
                    for limit, seconds in (("4", 4e-6), ("8", 3e-6))])
         store.add([row("h200", "", 2e-6, 1e-3), row("h200", "r2d2", 1.6e-6, 9e-4), row("a100", "", 3e-6, 1e-3),
@@ -30,7 +30,7 @@ def test_page():
         page = Path(folder, "page.html")
         plots.write_page(Path(folder), page)
         text = page.read_text(encoding="utf-8")
-        assert "<!-- 1.250 -->" in text and "<!-- 1.000 -->" in text  # matplotlib's own note of a text: 2 us over 1.6 us
+        assert "<!-- 1.250 -->" in text and "<!-- 1.000 -->" in text  # matplotlib's comment for text: 2 us over 1.6 us
         assert text.count("<svg") == 4 and "no &lt;such&gt; pass" in text and "<b>" not in text
         assert "<!-- 0.750 -->" in text
         assert not re.search(r"(?:src|href)=\"http", text)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs a test of the Python package: each function of FILE whose name begins with test_, or the file as a program where
+"""Runs a test of the Python package: each function of FILE whose name begins with test_, or the file as a program if
 it has none.
 
 usage: run_test.py FILE PACKAGE...     exit code 77 where this interpreter lacks one of the packages, and
-where all tests say that they are skipped
+if all tests are skipped
 """
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""A Dask cluster of two workers, one of which is killed in the middle: the same table, nothing lost, nothing twice."""
+"""A Dask cluster of two workers, one of which is killed during the run: the same table, nothing lost or duplicated."""
 import os
 import signal
 import tempfile

@@ -1,4 +1,4 @@
-"""An array of 20 jobs on whatever Slurm this machine belongs to: the same table as without."""
+"""An array of 20 jobs on the Slurm of this machine: the same table as without Slurm."""
 import os
 import shutil
 import subprocess
@@ -20,7 +20,7 @@ run_ptxas = false
 def test_array_of_jobs():
     if not shutil.which("sbatch") or subprocess.run(["sinfo"], capture_output=True, check=False).returncode != 0:
         raise unittest.SkipTest("no Slurm here")
-    # Jobs see it under the same name: no folder of this process alone.
+    # Jobs must see the folder under the same name, so it is not in this process's temporary folder.
     with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:
         sweep = sweep_in(folder, SWEEP)
         table = rows_of(run(sweep, "slurm", workers=20, progress=False))

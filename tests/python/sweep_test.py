@@ -1,4 +1,4 @@
-"""Sweeps: the same table wherever points run and however often it is interrupted; failures are rows."""
+"""Sweeps: the same table for every scheduler and any number of interruptions; failures are rows."""
 import json
 import os
 import signal
@@ -36,7 +36,7 @@ from ptxrewrite import register_pass
 def end(function, context):
     os._exit(1)
 """
-# A fuzzer that finds something at seed 33, crashes at 44 and hangs at 55.
+# A fuzzer that reports a finding at seed 33, crashes at 44 and hangs at 55.
 FUZZER = """
 import os, sys, time
 first, count = int(sys.argv[1]), int(sys.argv[2])
@@ -79,7 +79,7 @@ def write(folder, name, text):
 
 
 def rows_of(table):
-    """Without what differs from run to run."""
+    """Rows without the columns that differ from run to run."""
     return table.drop([name for name in CIRCUMSTANCES if name in table.column_names]).to_pylist()
 
 
@@ -97,7 +97,7 @@ def test_all_points_once_and_again():
         assert {row["key"] for row in whole} == {point.key for point in points}
         again = []
         assert rows_of(run(sweep, progress=False, on_points=again.extend)) == whole and not again
-        # Half of the parts are gone: half of the points run.
+        # Half of the parts are deleted: half of the points run.
         store = Store(sweep.results)
         table = pyarrow.parquet.read_table(store.table_path)
         for part in store.parts.iterdir():
@@ -188,7 +188,7 @@ def test_seeds_of_a_fuzzer():
         again = []
         run(sweep, progress=False, on_points=again.extend)
         assert not again
-        # Another fuzzer: all seeds run again. The mended one finds nothing.
+        # A changed fuzzer: all seeds run again. The repaired one finds nothing.
         plan.file_hash.cache_clear()
         write(folder, "fuzzer.py", "print('mended')")
         assert {row["result"] for row in rows_of(run(sweep_in(folder, CAMPAIGN), progress=False, on_points=again.extend))

@@ -1,8 +1,8 @@
-"""ptxrewrite.triton.install for real: Triton compiles a kernel and calls ptxrewrite-ptxas as its assembler.
+"""ptxrewrite.triton.install with a real Triton, which compiles a kernel and calls ptxrewrite-ptxas as its assembler.
 
-Its own ptxas stands behind the drop-in: without passes the machine code is the same to the byte; with passes ptxas gets
-what `ptxrewrite opt` prints of Triton's PTX; emulated, the cubin carries Triton's PTX, and Triton's launcher runs it under
-`ptxrewrite exec`."""
+The drop-in calls Triton's own ptxas: without passes the machine code is identical; with passes ptxas gets
+the output of `ptxrewrite opt` for Triton's PTX; emulated, the cubin contains Triton's PTX, and Triton's launcher runs it
+under `ptxrewrite exec`."""
 import json
 import os
 import stat
@@ -17,7 +17,7 @@ TOOL = os.environ["PTXREWRITE_TOOL"]
 OWN_PTXAS = os.path.join(os.path.dirname(triton.backends.nvidia.__file__), "bin", "ptxas-blackwell")  # for sm_90 and later
 CLIENT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "applications", "python", "triton_kernels.py")
 PASSES = "schedule(force)"
-# Compiles one kernel. sys.argv: where cubin and PTX go, arguments of install() as JSON or "none".
+# Compiles one kernel. sys.argv: paths of cubin and PTX, arguments of install() as JSON or "none".
 COMPILE = """
 import json, sys
 if sys.argv[2] != "none":
@@ -45,7 +45,7 @@ import ptxrewrite.triton
 ptxrewrite.triton.install(emulated=True)
 runpy.run_path({CLIENT!r}, run_name="__main__")
 """
-# In the place of Triton's ptxas: keeps the input that it gets.
+# Replaces Triton's ptxas: keeps its input.
 RECORDER = """#!/bin/sh
 for word; do case $word in *.ptx) cp "$word" "{kept}";; esac; done
 exec "{ptxas}" "$@"
@@ -92,7 +92,7 @@ def test_ptxas_gets_what_opt_prints():
             file.write(RECORDER.format(kept=kept, ptxas=OWN_PTXAS))
         os.chmod(recorder, os.stat(recorder).st_mode | stat.S_IXUSR)
         before, _ = compiled(folder, "before", {}, PTXREWRITE_PTXAS=recorder)
-        # The same cache: Triton must see that another assembler makes the code.
+        # The same cache: Triton must notice that another assembler makes the code.
         after, ptx = compiled(folder, "after", {"passes": PASSES}, PTXREWRITE_PTXAS=recorder)
         with open(kept, encoding="utf-8") as file:
             assert file.read() == printed(os.path.join(folder, "after.ptx"), "-p", PASSES, "--no-ptxas")
