@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Keeps the listings of the transforms' pages true. A listing follows a line
+"""Keeps the listings of the transforms' pages up to date. A listing follows a line
 
     <!-- $ ptxrewrite diff samples/vecadd/vecadd.ptx -p r2d2 -->
 
-and is what that command prints, fenced. Without --bless, pages whose listings differ are an error.
+and is the output of that command, fenced. Without --bless, pages whose listings differ are an error.
 
 usage: listings.py PROJECT_ROOT PATH/ptxrewrite [--bless] PAGE...
 """

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the man page from what `ptxrewrite --help` and `ptxrewrite COMMAND --help` say.
+"""Writes the man page from the output of `ptxrewrite --help` and `ptxrewrite COMMAND --help`.
 
 usage: make_man.py PTXREWRITE OUTPUT          writes OUTPUT
-       make_man.py PTXREWRITE OUTPUT --check  exit code 1 if OUTPUT is not what would be written
+             make_man.py PTXREWRITE OUTPUT --check  exit code 1 if OUTPUT is not up to date
 """
 import os
 import re

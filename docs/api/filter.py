@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A header of ours as Doxygen reads it, on standard output: comments become documentation. What opens the file is about
-the file, what stands above a declaration about that, what stands behind one on its line too; indented lines in a comment
-are code.
+"""Prints one of our headers for Doxygen: comments become documentation. The comment at the head is about
+the file, a comment above a declaration or after it on its line is about that declaration; indented lines in a
+comment are code.
 
 usage: filter.py HEADER
 """
@@ -9,7 +9,7 @@ import re
 import sys
 
 COMMENT = re.compile(r"^(\s*)//( ?)(.*)$")
-# A line that a macro makes declarations of: Doxygen does not see which.
+# A line that a macro expands to declarations, which Doxygen does not see.
 MACRO = re.compile(r"^\s*[A-Z][A-Z0-9_]+\([^;{]*\)\s*(//.*)?$")
 STANDARD = re.compile(r"^template <.*> struct std::hash<")
 TRAILING = re.compile(r'^((?:[^"/]|"(?:\\.|[^"\\])*"|/(?!/))*?\S)(\s*)//( ?)(.*)$')
@@ -31,7 +31,7 @@ def as_documentation(lines, indent, opening):
 
 
 def escaped(text):
-    """With a backslash before what Doxygen or its Markdown would take for a mark; in quotes nothing is one."""
+    """With a backslash before characters that Doxygen or its Markdown would interpret; not within quotes."""
     pieces = re.split(r'(`[^`]*`|"[^"]*")', text)
     return "".join(piece if piece.startswith(("`", '"')) else re.sub(r"([<>@\\#%*_~])", r"\\\1", piece) for piece in pieces)
 
@@ -53,14 +53,14 @@ def documented(text):
             yield ""
             at += 1
             continue
-        if STANDARD.match(lines[at]):  # it has no scope of ours
+        if STANDARD.match(lines[at]):  # a specialisation outside of our namespaces
             while lines[at] != "};":
                 at += 1
             at += 1
             continue
         match = TRAILING.match(lines[at])
         if match and not lines[at].lstrip().startswith(("#", "}")):
-            # The lines below that are comments alone, in the same column, go on with it.
+            # Comment lines directly below, in the same column, continue the comment.
             column = lines[at].index("//", len(match.group(1)))
             words = [match.group(4)]
             while at + 1 < len(lines) and lines[at + 1][:column].strip() == "" and lines[at + 1][column:column + 2] == "//":

@@ -24,7 +24,7 @@ def project_version(root):
 
 
 def installed_headers(root):
-    """The public headers, and what they include of ours."""
+    """The public headers, and those of our headers that they include."""
     with open(os.path.join(root, "cmake", "public_headers.txt"), encoding="utf-8") as file:
         waiting = [line for line in file.read().splitlines() if line and not line.startswith("#")]
     found = set()
@@ -38,7 +38,7 @@ def installed_headers(root):
 
 
 def main_page(root, headers):
-    """By topic, as cmake/public_headers.txt has them; then what these include."""
+    """By topic, as in cmake/public_headers.txt; then the headers that these include."""
     lines = ["# ptxrewrite", "", "Include paths are below the folder `ptxrewrite` of the installed headers; in CMake:", "",
              "    find_package(ptxrewrite REQUIRED)", "    target_link_libraries(my_tool PRIVATE ptxrewrite::ptxrewrite)", ""]
     public = set()
@@ -76,7 +76,7 @@ def main():
     configuration = os.path.join(out, "Doxyfile")
     with open(configuration, "w", encoding="utf-8") as file:
         file.writelines(f"{name} = {value}\n" for name, value in settings.items())
-    # From the root, below which the headers' includes are.
+    # From the root, to which the headers' includes are relative.
     child = subprocess.run(["doxygen", configuration], cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                            check=False)
     sys.stderr.write(child.stderr)
