@@ -1,4 +1,4 @@
-"""numba-cuda's kernels on the emulator, compared with NumPy. No GPU is asked for."""
+"""numba-cuda's kernels on the emulator, compared with NumPy. Needs no GPU."""
 import numpy
 from numba import cuda, float32
 
@@ -35,7 +35,7 @@ def product(a, b, c):
 
 
 def main():
-    values = numpy.arange(1000, dtype=numpy.float32)  # sums of which are exact
+    values = numpy.arange(1000, dtype=numpy.float32)  # whose sums are exact
     sums = numpy.zeros(1, numpy.float32)
     run = block_sums[8, THREADS](values, sums)
     assert sums[0] == values.sum()

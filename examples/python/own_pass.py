@@ -1,4 +1,4 @@
-"""A pass written in Python: wide multiplications by powers of two become shifts. Verified on the emulator."""
+"""A pass written in Python: replaces wide multiplications by powers of two with shifts. Verified on the emulator."""
 import os
 
 import ptxrewrite

@@ -1,4 +1,4 @@
-"""A Triton kernel on the emulator, rewritten, scored and compared with NumPy. No GPU is asked for."""
+"""A Triton kernel on the emulator, rewritten, scored and compared with NumPy. Needs no GPU."""
 import numpy
 import triton
 import triton.language as tl
@@ -41,7 +41,7 @@ def main():
     launch = kernel(softmax)[(6, )].bind(x, out, 100, BLOCK=128)
     print(f"on an A100: {launch.score('a100', run_ptxas=False).rows()[0]['seconds'] * 1e6:.2f} us")
 
-    # Whole numbers, so that sums are exact in any order.
+    # Integers, so that sums are exact in any order.
     a, b = (random.integers(-4, 5, (64, 64)).astype(numpy.float16) for _ in range(2))
     c = numpy.zeros((64, 64), numpy.float32)
     kernel(product)[(2, 2)](a, b, c, 64, 64, M=32, N=32, K=32)
