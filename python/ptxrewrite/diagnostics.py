@@ -1,11 +1,11 @@
-"""What is wrong with an input, and the exceptions that say so."""
+"""Errors in an input, and the exceptions that report them."""
 from __future__ import annotations
 
 from typing import NamedTuple, Optional, Tuple
 
 
 class Diagnostic(NamedTuple):
-    """One finding about a file. Lines and columns count from 1; None where no place is known."""
+    """One finding about a file. Lines and columns start at 1; None if no position is known."""
 
     severity: str  # "note", "warning" or "error"
     file: str
@@ -20,7 +20,7 @@ class Diagnostic(NamedTuple):
 
 
 class PtxError(ValueError):
-    """An input that cannot be read or worked on; `diagnostics` says what and where."""
+    """An input that cannot be read or processed; `diagnostics` has reasons and positions."""
 
     diagnostics: Tuple[Diagnostic, ...] = ()
 
@@ -33,7 +33,7 @@ class KernelFault(PtxError, RuntimeError):
 
 
 def _remade(kind, arguments, diagnostics):
-    """An exception as it was before it went to another process."""
+    """Restores an exception that was sent to another process."""
     error = kind(*arguments)
     error.diagnostics = diagnostics
     return error

@@ -25,7 +25,7 @@ def _dimensions(size: Size) -> Tuple[int, int, int]:
 
 
 class Run:
-    """How a launch went. `counters` has blocks, warp and thread instructions; `instructions` has them one by one."""
+    """The result of a launch. `counters` has blocks, warp and thread instructions; `functions` has them by instruction."""
 
     def __init__(self, report: Dict[str, Any], findings: Tuple[Diagnostic, ...], buffers: Dict[str, numpy.ndarray]):
         self.report = report
@@ -35,7 +35,7 @@ class Run:
 
     @property
     def counters(self) -> Dict[str, int]:
-        """Sums over all launches."""
+        """Totals of all launches."""
         names = ("blocks", "warp_instructions", "thread_instructions")
         return {name: sum(launch.get(name, 0) for launch in self.report["launches"]) for name in names}
 
@@ -55,7 +55,7 @@ class Run:
 
 
 class Score:
-    """What kernels take on a machine, by the timing model."""
+    """The time of kernels on a machine, by the timing model."""
 
     def __init__(self, texts: Tuple[str, str, str]) -> None:
         self.report: Dict[str, Any] = json.loads(texts[0])
@@ -63,11 +63,11 @@ class Score:
 
     @property
     def versions(self) -> List[Dict[str, Any]]:
-        """The original, then what each pipeline made of it."""
+        """The original, then the result of each pipeline."""
         return self.report["versions"]
 
     def rows(self) -> List[Dict[str, Any]]:
-        """One for each version and kernel; pandas.DataFrame(score.rows()) makes a table of them."""
+        """One row for each version and kernel; pandas.DataFrame(score.rows()) makes a table of them."""
         return [{"version": version["version"], **{key: value for key, value in kernel.items()
                                                  if isinstance(value, (str, int, float))}}
                 for version in self.versions for kernel in version["kernels"]]
@@ -89,7 +89,7 @@ class Launch:
 
     @classmethod
     def from_file(cls, path: str, *, size: str = "", target: str = "", ptx: str = "", kernels: str = "*") -> Launch:
-        """A launch file (docs/launch_files.md); `ptx` stands in the place of the module that it names."""
+        """A launch file (docs/launch_files.md); `ptx` replaces the module that it names."""
         return cls(_core.LaunchInput.from_file(str(path), size, target, str(ptx), kernels), str(path))
 
     @property
@@ -115,24 +115,24 @@ class Launch:
 
     def score(self, gpu: str = "h200", *, passes: Sequence[str] = (), form: str = "legal", darsie: bool = False,
               regless: bool = False, exact: bool = False, run_ptxas: bool = True) -> Score:
-        """Time, CPI stack and energy on a machine, of the original and of what each pipeline makes of it."""
+        """Time, CPI stack and energy on a machine, of the original and of each pipeline's result."""
         passes = [passes] if isinstance(passes, str) else list(passes)
         return Score(self._core.score(self._name, gpu, passes, form, darsie, regless, exact, run_ptxas))
 
     def study(self, gpu: str = "titanv", *, only: Sequence[str] = (), sample: Optional[int] = None) -> Dict[str, Any]:
-        """What of the run is redundant, and what the papers' techniques leave of it."""
+        """The redundant part of the run, and the part that remains with the papers' techniques."""
         return json.loads(self._core.study(self._name, gpu, list(only), sample))
 
     def verify(self, passes: Union[str, Sequence[str]], *, form: str = "legal",
                given_shapes: bool = False) -> List[Dict[str, Any]]:
-        """Original against rewritten on the same data, bit for bit, in several launch shapes: one row a pipeline, whose
+        """Original against rewritten on the same data, bit for bit, in several launch shapes: one row per pipeline, whose
         "result" is identical, unchanged, differs or not run."""
         cases = [(one, form) for one in ([passes] if isinstance(passes, str) else passes)]
         return json.loads(self._core.verify(cases, given_shapes))["cases"]
 
 
 class Kernel:
-    """A kernel that is launched with arrays and numbers, as in CUDA: writes go back into the arrays.
+    """A kernel that is launched with arrays and numbers, as in CUDA: stores of the kernel change the arrays.
 
     >>> import numpy
     >>> from ptxrewrite import EXAMPLE, Module
@@ -155,7 +155,7 @@ class Kernel:
             raise KeyError(f"{name} has no kernel {kernel!r}")
 
     def __getitem__(self, shape: Tuple[Any, ...]) -> Configured:
-        """grid, block and bytes of dynamic shared memory."""
+        """Grid, block and bytes of dynamic shared memory."""
         if not isinstance(shape, tuple) or not 2 <= len(shape) <= 3:
             raise TypeError("a launch is kernel[grid, block] or kernel[grid, block, shared]")
         shared = int(shape[2]) if len(shape) == 3 else 0
@@ -188,7 +188,7 @@ class Configured:
 
 
 class _Memory:
-    """The arrays of one launch: an array that is given twice is one buffer."""
+    """The arrays of one launch: an array that is passed twice is one buffer."""
 
     def __init__(self) -> None:
         self.arrays: List[Tuple[str, numpy.ndarray]] = []
@@ -222,7 +222,7 @@ class _Memory:
 
 
 def _scalar(value: Any, name: str, kind: str, size: int) -> bytes:
-    """A number as the parameter's type lays it out; numbers that do not fit raise an exception."""
+    """A number in the layout of the parameter's type; numbers that do not fit raise an exception."""
     if value is None:
         return bytes(size)
     try:

@@ -1,4 +1,4 @@
-"""A module of PTX: what it holds, and passes over it."""
+"""A module of PTX: its contents, and passes over it."""
 from __future__ import annotations
 
 import json
@@ -11,7 +11,7 @@ from .rewrite import _options, _pipeline_of
 
 
 class Module:
-    """PTX as read. Kernels of it are launched as `module["name"][grid, block](...)`.
+    """PTX as read. Its kernels are launched as `module["name"][grid, block](...)`.
 
     >>> from ptxrewrite import EXAMPLE
     >>> module = Module.parse(EXAMPLE, "saxpy.ptx")
@@ -23,7 +23,7 @@ class Module:
 
     def __init__(self, core: _core.Module, source: str) -> None:
         self._core = core
-        self._source = source  # in whose lines diagnostics speak; the printed text once passes ran
+        self._source = source  # the text that diagnostics' lines refer to; the printed text once passes have run
         self._kernels: Dict[str, Kernel] = {}
 
     @classmethod
@@ -57,7 +57,7 @@ class Module:
 
     @property
     def functions(self) -> List[_core.Function]:
-        """Kernels and device functions in the order of the text. They hold until passes run over the module."""
+        """Kernels and device functions in the order of the text. They are valid until passes run over the module."""
         return self._core.functions
 
     @property
@@ -78,7 +78,7 @@ class Module:
 
     def apply(self, passes: Union[str, Callable, Sequence[Union[str, Callable]]], *, form: str = "legal",
               kernels: str = "*", assume: Sequence[str] = ()) -> dict:
-        """Runs passes over the module, in place: names with options, or functions of Python that take a function in SSA
+        """Runs passes over the module, in place: names with options, or Python functions that take a function in SSA
         form and a context (see register_pass). Returns the report: remarks, ledger, statistics, times.
 
         >>> from ptxrewrite import EXAMPLE

@@ -24,7 +24,7 @@ from .emulator import Kernel, Launch, Run
 
 
 def _flat(value: Any) -> List[Any]:
-    """What numba passes for an argument: of an array also its size, shape and strides (numba's array structure)."""
+    """The values that numba passes for an argument: for an array also its size, shape and strides (array structure)."""
     if not isinstance(value, numpy.ndarray):
         return [value]
     if not value.flags.c_contiguous:
@@ -33,7 +33,7 @@ def _flat(value: Any) -> List[Any]:
 
 
 class NumbaKernel:
-    """A function of Python, compiled for each combination of types that it is launched with."""
+    """A Python function, compiled for each combination of argument types of its launches."""
 
     def __init__(self, function, gpu: str, passes: str, options: Dict[str, Any]) -> None:
         self._function, self._passes, self._options = function, passes, options
@@ -45,7 +45,7 @@ class NumbaKernel:
         return _OnGrid(self, shape)
 
     def compile(self, *arguments: Any) -> Kernel:
-        """The kernel for arguments of these types."""
+        """Returns the kernel for arguments of these types."""
         from numba import cuda, types, typeof
         kinds = tuple(typeof(argument) for argument in arguments)
         if kinds not in self._compiled:
@@ -69,7 +69,7 @@ class _OnGrid:
         self._kernel, self._shape = kernel, shape
 
     def bind(self, *arguments: Any) -> Launch:
-        """A launch to run, score, study or verify."""
+        """Returns a launch to run, score, study or verify."""
         kernel = self._kernel.compile(*arguments)
         return kernel[self._shape].bind(*(part for argument in arguments for part in _flat(argument)))
 
@@ -78,7 +78,7 @@ class _OnGrid:
 
 
 def kernel(function=None, *, gpu: str = "sm_80", passes: str = "", **options: Any):
-    """A function of Python as a kernel on the emulator, rewritten by `passes`; also as a decorator."""
+    """Makes a kernel on the emulator from a Python function, rewritten by `passes`; also as a decorator."""
     if function is None:
         return lambda one: kernel(one, gpu=gpu, passes=passes, **options)
     return NumbaKernel(function, gpu, passes, options)

@@ -1,4 +1,4 @@
-"""Passes over PTX and what is said about them: optimize, diff, analyze, prove, and passes written in Python."""
+"""Passes over PTX and reports about them: optimize, diff, analyze, prove, and passes written in Python."""
 from __future__ import annotations
 
 import html
@@ -15,7 +15,7 @@ Passes = Union[str, Callable, Sequence[Union[str, Callable]]]
 
 @dataclass(frozen=True)
 class Result:
-    """A rewritten module. `side_file` is what a launcher needs where a rewriting holds for some launches only."""
+    """A rewritten module. A launcher needs `side_file` if a rewriting is valid for some launches only."""
 
     ptx: str
     side_file: Optional[str]
@@ -33,7 +33,7 @@ class Result:
             path.with_suffix(".launch.json").write_text(self.side_file, encoding="utf-8")
 
     def kernel(self, name: str):
-        """The kernel as launches of `name` run it: the variant whose conditions hold, else the original."""
+        """The kernel for launches of `name`: the variant whose conditions hold, else the original."""
         from .emulator import Kernel
         return Kernel(self.ptx, self.name, name, self.side_file or "")
 
@@ -51,7 +51,7 @@ def _options(passes: str, form: str, gpu: str, kernels: str, assume: Sequence[st
 
 
 def _pipeline_of(passes: Passes) -> str:
-    """One text; functions are registered under their names."""
+    """Returns one text; functions are registered under their names."""
     if isinstance(passes, str):
         return passes
     if callable(passes):
@@ -68,8 +68,8 @@ def _name_of_pass(run: Callable) -> str:
 
 
 def register_pass(name: str, doc: str = "", options: Sequence[str] = ()) -> Callable[[Callable], Callable]:
-    """Makes a function of Python a pass, which pipelines name like any other. It gets each function in SSA form and a
-    PassContext; what it changes goes through Builder, remove and set_operands, and is checked when it is over.
+    """Registers a Python function as a pass, which pipelines can name. It gets each function in SSA form and a
+    PassContext; it makes changes with Builder, remove and set_operands, and they are checked after it returns.
 
     >>> from ptxrewrite import EXAMPLE, Builder, optimize, remove
     >>> @register_pass("fma-to-mul-add", "splits fused multiplications")
@@ -92,7 +92,7 @@ def register_pass(name: str, doc: str = "", options: Sequence[str] = ()) -> Call
         try:
             run.pass_name = name  # type: ignore[attr-defined]
         except AttributeError:
-            pass  # a callable without attributes of its own
+            pass  # a callable without settable attributes
         return run
 
     return register
@@ -116,7 +116,7 @@ def optimize(ptx: str, passes: Passes = "-O", *, form: str = "legal", gpu: str =
 
 
 class Difference:
-    """What differs between two texts of PTX, by instructions."""
+    """The differences between two texts of PTX, by instructions."""
 
     def __init__(self, texts: Tuple[str, str, str, str]) -> None:
         self.report: Dict[str, Any] = json.loads(texts[0])
@@ -126,14 +126,14 @@ class Difference:
         return self.text + self.summary
 
     def _repr_html_(self) -> str:
-        # The page has styles of its own, which must not meet those of the notebook.
+        # The page has its own styles, which must not affect those of the notebook.
         return f'<iframe srcdoc="{html.escape(self.html)}" style="width:100%;height:30em;border:0"></iframe>'
 
 
 def diff(ptx: str, other: Optional[str] = None, *, passes: Optional[Passes] = None, form: str = "legal",
          kernels: str = "*", assume: Sequence[str] = (), run_ptxas: bool = False, name: str = "<text>",
          other_name: str = "<other>") -> Difference:
-    """Two texts, or one text and what passes make of it.
+    """Compares two texts, or one text with the result of passes.
 
     >>> from ptxrewrite import EXAMPLE
     >>> print(diff(EXAMPLE, EXAMPLE.replace("fma.rn", "fma.rz")).text.splitlines()[6])
@@ -148,7 +148,7 @@ def diff(ptx: str, other: Optional[str] = None, *, passes: Optional[Passes] = No
 
 
 def analyze(ptx: str, *, kernels: str = "*", name: str = "<text>") -> List[Dict[str, Any]]:
-    """For each function its blocks, the class and linear form of what each instruction writes, and obligations.
+    """Returns for each function its blocks, the class and linear form of each instruction's result, and obligations.
 
     >>> from ptxrewrite import EXAMPLE
     >>> [function] = analyze(EXAMPLE)
@@ -160,7 +160,7 @@ def analyze(ptx: str, *, kernels: str = "*", name: str = "<text>") -> List[Dict[
 
 @dataclass(frozen=True)
 class Proof:
-    """Whether a rewritten kernel takes the same addresses and values as the original, in all launches."""
+    """Whether a rewritten kernel uses the same addresses and values as the original, in all launches."""
 
     kernel: str
     verdict: str  # "unchanged", "identical", "proved", "not equal" or "not proved"
@@ -173,7 +173,7 @@ class Proof:
 
 def prove(ptx: str, passes: Passes, *, form: str = "legal", kernels: str = "*", assume: Sequence[str] = (),
           effort: int = 20, name: str = "<text>") -> List[Proof]:
-    """Proves what passes make of each kernel; `effort`: million steps of the solver for one expression.
+    """Proves each kernel's rewriting by passes; `effort`: million steps of the solver for one expression.
 
     >>> from ptxrewrite import EXAMPLE
     >>> [proof] = prove(EXAMPLE, "r2d2")
@@ -185,10 +185,10 @@ def prove(ptx: str, passes: Passes, *, form: str = "legal", kernels: str = "*", 
 
 
 def passes() -> List[Dict[str, Any]]:
-    """All passes with their options; those of Python among them."""
+    """Returns all passes with their options, including those in Python."""
     return json.loads(_core.passes())
 
 
 def machines() -> List[str]:
-    """Names of the machines that are built in."""
+    """Returns the names of the built-in machines."""
     return _core.machines()

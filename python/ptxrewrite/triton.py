@@ -27,7 +27,7 @@ _POINTERS = {"float16": "*fp16", "bfloat16": "*bf16", "float32": "*fp32", "float
 
 
 def _own_ptxas() -> Optional[str]:
-    """The newest assembler that comes with Triton."""
+    """Returns the newest assembler that comes with Triton."""
     found = importlib.util.find_spec("triton")
     for folder in found.submodule_search_locations or () if found else ():
         for name in ("ptxas-blackwell", "ptxas"):
@@ -72,7 +72,7 @@ def _type_of(value: Any, name: str) -> str:
 
 
 class TritonKernel:
-    """A function under triton.jit, compiled for each combination of types and constants that it is launched with."""
+    """A function under triton.jit, compiled for each combination of types and constants of its launches."""
 
     def __init__(self, function, gpu: str, passes: str, options: Dict[str, Any]) -> None:
         self._function, self._passes, self._options = function, passes, options
@@ -83,7 +83,7 @@ class TritonKernel:
         return _OnGrid(self, grid)
 
     def compile(self, arguments: Dict[str, Any]) -> Tuple[Kernel, Any]:
-        """The kernel, and Triton's metadata of it."""
+        """Returns the kernel and Triton's metadata for it."""
         constants = {parameter.name: arguments[parameter.name] for parameter in self._function.params
                      if parameter.is_constexpr}
         signature, hints = {}, {}
@@ -93,7 +93,7 @@ class TritonKernel:
                 signature[parameter.name] = "constexpr"
                 continue
             signature[parameter.name] = _type_of(value, parameter.name)
-            # What Triton's launcher sees of a GPU's memory: buffers begin at multiples of 256.
+            # Assumption of Triton's launcher about a GPU's memory: buffers begin at multiples of 256.
             if isinstance(value, numpy.ndarray) or (isinstance(value, (int, numpy.integer)) and value % 16 == 0):
                 hints[number, ] = [["tt.divisibility", 16]]
         key = repr((sorted(signature.items()), sorted(constants.items()), sorted(hints)))
@@ -117,7 +117,7 @@ class _OnGrid:
         self._kernel, self._grid = kernel, grid
 
     def bind(self, *values: Any, **named: Any) -> Launch:
-        """A launch to run, score, study or verify."""
+        """Returns a launch to run, score, study or verify."""
         names = [parameter.name for parameter in self._kernel._function.params]
         if len(values) > len(names):
             raise TypeError(f"{len(names)} arguments are wanted, not {len(values)}")
@@ -132,7 +132,7 @@ class _OnGrid:
         given = [arguments[parameter.name] for parameter in self._kernel._function.params if not parameter.is_constexpr]
         if metadata.global_scratch_size or metadata.num_ctas != 1:
             raise PtxError("kernels with scratch memory or clusters are not launched here: ptxrewrite exec does")
-        given += [None] * (len(kernel.parameters) - len(given))  # scratch memory that it does not use
+        given += [None] * (len(kernel.parameters) - len(given))  # scratch memory that the kernel does not use
         return kernel[grid, 32 * metadata.num_warps, metadata.shared].bind(*given)
 
     def __call__(self, *values: Any, **named: Any) -> Run:

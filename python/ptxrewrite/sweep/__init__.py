@@ -3,8 +3,8 @@
     python -m ptxrewrite.sweep run sweep.toml --scheduler processes
     python -m ptxrewrite.sweep report results/ -o page.html
 
-A point is one launch file with one size on one machine with one pipeline. Its key is a hash of all that its result
-depends on, so that a sweep goes on where it stopped, and a point that ran twice is one row. docs/scale.md has figures.
+A point is one launch file with one size on one machine with one pipeline. Its key is a hash of everything that its
+result depends on, so that a sweep continues where it stopped, and a repeated point is one row. See docs/scale.md.
 """
 from .plan import Point, Sweep
 from .point import run_point

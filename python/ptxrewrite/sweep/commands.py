@@ -32,7 +32,7 @@ _MOST_OUTPUT = 4000  # characters of it in a row
 
 
 def complaint_about(table: Dict[str, Any]) -> str:
-    """What is wrong with a [command] table; empty: nothing."""
+    """Returns the error in a [command] table, or an empty string."""
     for known, names, what in ((TABLE, table, "[command]"), (SEEDS, table.get("seeds", {}), "seeds")):
         unknown = sorted(set(names) - known)
         if unknown:
@@ -57,7 +57,7 @@ def complaint_about(table: Dict[str, Any]) -> str:
 
 
 def shards(table: Dict[str, Any], folder: Path) -> Iterator[Tuple[str, List[str]]]:
-    """Name and words of each point. {python} stays: workers have their own."""
+    """Returns name and words of each point. {python} is not replaced: workers have their own."""
     if "files" in table:
         names = sorted(glob.glob(table["files"], root_dir=folder, recursive=True)) or [table["files"]]
         for name in names:
@@ -72,10 +72,10 @@ def shards(table: Dict[str, Any], folder: Path) -> Iterator[Tuple[str, List[str]
 
 
 def run_command(words: List[str], folder: str, seconds: float) -> Dict[str, Any]:
-    """The columns of its row. Raises PtxError where it fails."""
+    """Returns the columns of the row. Raises PtxError if the command fails."""
     words = [sys.executable if word == "{python}" else word for word in words]
     try:
-        # In a session of its own, so that what it has started ends with it.
+        # In its own session, so that processes that it has started end with it.
         child = subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, start_new_session=True)
     except OSError as error:

@@ -22,7 +22,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-TOOLS = {  # with the options that [options] may hold
+TOOLS = {  # with the allowed options of [options]
     "score": {"form", "darsie", "regless", "exact", "run_ptxas"},
     "study": {"only", "sample"},
     "verify": {"form", "given_shapes"},
@@ -38,17 +38,17 @@ TABLES = {
 
 
 class SweepError(ValueError):
-    """A sweep file that is wrong."""
+    """An error in a sweep file."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """One point: plain data, which travels to workers as JSON."""
+    """One point: plain data, which is sent to workers as JSON."""
 
     key: str
     tool: str
-    name: str  # of the launch file, as the sweep file has it
-    launch: str  # its path, as a worker opens it
+    name: str  # of the launch file, as in the sweep file
+    launch: str  # its path for workers
     size: str
     kernels: str
     machine: str
@@ -75,7 +75,7 @@ def _hash_of(*parts: bytes) -> str:
 
 @functools.lru_cache(maxsize=None)
 def tool_hash() -> str:
-    """Of the extension module and of what this package makes rows of."""
+    """Hash of the extension module and of this package's code that makes rows."""
     here = Path(__file__).parent
     return _hash_of(Path(_core.__file__).read_bytes(), (here / "point.py").read_bytes())
 
@@ -93,8 +93,8 @@ def file_hash(path: str) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def _content_hash(launch: str, size: str, kernels: str) -> str:
-    """Of a launch file, its module, and all files that it names. One that cannot be read has its own text alone: its
-    point is a row that says so."""
+    """Hash of a launch file, its module, and all files that it names. If one cannot be read, only its text counts: the
+    point then has a row with the error."""
     text = file_hash(launch)
     try:
         read = _core.LaunchInput.from_file(launch, size, "", "", kernels)
@@ -193,19 +193,19 @@ class Sweep:
         return list(pipelines.items())
 
     def _command_points(self) -> Iterator[Point]:
-        """Keys are of the words, and of the contents of the files among them: program, scripts, inputs."""
+        """Keys include the words, and the contents of the files among them: program, scripts, inputs."""
         limit = float(self.command.get("seconds", 0))
         for name, words in commands.shards(self.command, self.folder):
             paths = [self.folder / word for word in words]
             described = [file_hash(str(path)) if path.is_file() else word for word, path in zip(words, paths)]
             key = _hash_of(*(text.encode() for text in [_command_tool_hash(), str(limit), *described]))[:32]
-            # A name with a folder in it, "./x" too, is a file; one without is looked for in PATH.
+            # A name with a folder in it, also "./x", is a file; other names are looked up in PATH.
             program = str(paths[0]) if "/" in words[0] else words[0]
             options = {"words": [program, *words[1:]], "folder": str(self.folder), "seconds": limit}
             yield Point(key, "command", name, "", "", "", "", "", {}, options, ())
 
     def points(self) -> Iterator[Point]:
-        """All points, each once, launch by launch, so that workers find read what they read before."""
+        """Yields every point once, ordered by launch, so that workers reuse files that they have read."""
         if self.tool == "command":
             yield from self._command_points()
             return

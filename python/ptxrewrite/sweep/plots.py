@@ -13,7 +13,7 @@ from .plan import SweepError
 from .store import Store
 
 Row = Dict[str, Any]
-# Apart for people who see few colours, too (Okabe and Ito 2008), and every version has a mark of its own.
+# Distinguishable with colour blindness, too (Okabe and Ito 2008), and every version has its own mark.
 COLOURS = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#f0e442", "#000000"]
 MARKS = "osD^vP*X"
 STYLE = """body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em; color: #222;
@@ -27,7 +27,7 @@ def _pyplot():
     except ImportError:
         raise SweepError("plots need matplotlib") from None
     matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "ptxrewrite"  # the same page for the same table
+    matplotlib.rcParams["svg.hashsalt"] = "ptxrewrite"  # makes the same page for the same table
     from matplotlib import pyplot
     return pyplot
 
@@ -51,7 +51,7 @@ def _sums(rows: List[Row]) -> Dict[Tuple[str, str, str, str], Row]:
 
 
 def pareto(points: List[Tuple[float, float]]) -> List[Tuple[float, float]]:
-    """Those that no other point beats in both, by the first number."""
+    """Returns the points that no other point beats in both numbers, ordered by the first."""
     front: List[Tuple[float, float]] = []
     for point in sorted(points):
         if not front or point[1] < front[-1][1]:
@@ -83,7 +83,7 @@ def _pareto_figure(sums) -> str:
         points.append(point)
         number = pipelines.index(passes) % len(MARKS)
         axes.plot(*point, MARKS[number], color=COLOURS[number])
-        # Names of points that lie on others would cover theirs: the legend tells those by their marks.
+        # Names of points on top of others would cover theirs: the legend identifies those by their marks.
         if all(abs(math.log(point[0] / other[0])) > 0.03 or abs(math.log(point[1] / other[1])) > 0.03
                for other in points[:-1]):
             axes.annotate(f"{machine} {passes}", point, fontsize=7, xytext=(4, 4), textcoords="offset points")
@@ -97,7 +97,7 @@ def _pareto_figure(sums) -> str:
 
 
 def _heat_map(sums) -> str:
-    """Geometric mean of the time without passes over that with them."""
+    """Geometric mean of the time without passes divided by the time with them."""
     ratios = defaultdict(list)
     for (launch, size, machine, passes), total in sums.items():
         base = sums.get((launch, size, machine, ""))
@@ -123,7 +123,7 @@ def _heat_map(sums) -> str:
 
 
 def _sensitivity(rows: List[Row]) -> str:
-    """Of each parameter that takes several numbers: the time by its value, to that of its first value, as geometric means
+    """For each parameter with several values: the time relative to the first value's, as geometric means
     over the kernels that have both with all else equal."""
     pictures = []
     for name in sorted({name for row in rows for name in row if name.startswith("parameter.")}):
@@ -134,7 +134,7 @@ def _sensitivity(rows: List[Row]) -> str:
                 value = float(row.get(name) or "")
             except ValueError:
                 continue
-            # The value stands in the pipeline's text too: what is left of it names the pipeline.
+            # The pipeline's text contains the value, too: the text without it names the pipeline.
             pipeline = row["passes"].replace(f"={row[name]}", "=*")
             times[row["launch"], row["size"], row["kernel"], row["machine"], pipeline,
                   tuple(row.get(other) for other in others)][value] = row["seconds"]
@@ -158,7 +158,7 @@ def _sensitivity(rows: List[Row]) -> str:
 
 
 def _stacks(rows: List[Row], most: int = 12) -> str:
-    """CPI stacks of the kernels that take longest, machines and pipelines side by side."""
+    """CPI stacks of the slowest kernels, machines and pipelines side by side."""
     kernels = defaultdict(list)
     for row in rows:
         kernels[row["launch"], row["size"], row["kernel"]].append(row)

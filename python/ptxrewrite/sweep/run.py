@@ -11,7 +11,7 @@ from .store import Store
 
 
 class Progress:
-    """One line on a terminal, which is written again; one line every ten seconds elsewhere."""
+    """One line on a terminal, which is updated; elsewhere one line every ten seconds."""
 
     def __init__(self, total: int, stream: TextIO = sys.stderr) -> None:
         self._total, self._stream = total, stream
@@ -28,7 +28,7 @@ class Progress:
             self.show("\r" if self._stream.isatty() else "\n")
 
     def finish(self, statuses: Dict[str, str], keys: Set[str]) -> None:
-        """By the table: jobs elsewhere write parts of their own."""
+        """Counts by the table, because jobs elsewhere write their own parts."""
         self._done = sum(key in statuses for key in keys)
         self._failed = sum(statuses.get(key, "ok") != "ok" for key in keys)
         self.show()
@@ -44,15 +44,15 @@ class Progress:
 
 def run(sweep: Sweep, scheduler: str = "local", *, retry_failed: bool = False, workers: int = 0, chunk: int = 0,
         progress: bool = True, on_points: Callable[[List[Point]], None] = lambda points: None):
-    """Runs what has no rows yet; returns the whole table. Rows go to the store as they come, so that a sweep that is
-    stopped goes on where it was."""
+    """Runs points without rows; returns the whole table. Rows are stored as they arrive, so that an interrupted sweep
+    continues where it was."""
     store = Store(sweep.results)
     points = list(sweep.points())
     done = store.done(retry_failed=retry_failed)
     todo = [point for point in points if point.key not in done]
     on_points(todo)
     shown = Progress(len(todo))
-    chunk = chunk or (16 if len(todo) > 500 else 1)  # Dask takes some milliseconds for each that it is given
+    chunk = chunk or (16 if len(todo) > 500 else 1)  # Dask needs some milliseconds for each task
     if progress and len(points) > len(todo):
         print(f"{len(points) - len(todo)} of {len(points)} points are there already", file=sys.stderr)
     try:

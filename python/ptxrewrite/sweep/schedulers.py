@@ -1,5 +1,5 @@
-"""Where points run. Each scheduler is a function that takes points and yields lists of rows, in any order; a point whose
-worker died runs again, alone in its chunk, at most `retries` times, and is a row "lost" then."""
+"""Schedulers of points. Each is a function that takes points and yields lists of rows, in any order; a point whose
+worker died runs again, alone in its chunk, at most `retries` times, and then becomes a row "lost"."""
 from __future__ import annotations
 
 import collections
@@ -34,7 +34,7 @@ class Attempts:
         self._deaths: Dict[str, int] = collections.Counter()
 
     def after_death(self, chunk: Chunk, rows: List[Row]) -> List[Chunk]:
-        """What is to run again, each point alone: the others of the chunk did nothing. What has died too often goes to
+        """Returns the points to run again, each alone, since the chunk has no results. Points that died too often go to
         `rows`."""
         again = []
         for point in chunk:
@@ -47,14 +47,14 @@ class Attempts:
 
 
 def local(points: List[Point], **ignored) -> Iterator[List[Row]]:
-    """In this process, one after the other; the emulator uses all cores."""
+    """In this process, one after another; the emulator uses all cores."""
     for point in points:
         yield run_point(point)
 
 
 def processes(points: List[Point], *, retries: int = 2, workers: int = 0, chunk: int = 1, **ignored) -> Iterator[List[Row]]:
-    """A pool of processes. When one dies, the pool is made anew; what was running then runs again one by one, so that the
-    point that kills its process takes no other with it."""
+    """A pool of processes. If one dies, the pool is restarted; the running points then run again one by one, so that a
+    point that kills its process affects no others."""
     attempts = Attempts(retries)
     workers = workers or os.cpu_count() or 1
     waiting = collections.deque(chunks_of(points, chunk))
@@ -91,7 +91,7 @@ def _on_client(client, points: List[Point], retries: int, chunk: int) -> Iterato
     number = 0
 
     def submit() -> None:
-        # A scheduler that knows of a million tasks is slow: it gets some for each thread of its workers.
+        # A scheduler with a million tasks is slow: it gets some for each thread of its workers.
         nonlocal number
         threads = sum(client.nthreads().values())
         while waiting and len(running) < max(16, 4 * threads):
@@ -120,7 +120,7 @@ def _on_client(client, points: List[Point], retries: int, chunk: int) -> Iterato
 
 
 def dask(address: str) -> Callable:
-    """The workers of a Dask scheduler; "" is a cluster in this machine."""
+    """The workers of a Dask scheduler; "" is a cluster on this machine."""
 
     def run(points: List[Point], *, retries: int = 2, workers: int = 0, chunk: int = 1, **ignored) -> Iterator[List[Row]]:
         from distributed import Client, LocalCluster
@@ -138,7 +138,7 @@ def dask(address: str) -> Callable:
 
 
 def jobqueue(system: str) -> Callable:
-    """Dask's workers as jobs of a batch system: slurm, pbs, lsf, sge ..., configured as dask-jobqueue says."""
+    """Dask's workers as jobs of a batch system: slurm, pbs, lsf, sge ..., configured as for dask-jobqueue."""
 
     def run(points: List[Point], *, retries: int = 2, workers: int = 0, chunk: int = 1, **ignored) -> Iterator[List[Row]]:
         import dask_jobqueue
@@ -154,8 +154,8 @@ def jobqueue(system: str) -> Callable:
 
 
 def slurm(points: List[Point], *, store: Store, workers: int = 0, retries: int = 2, **ignored) -> Iterator[List[Row]]:
-    """An array of Slurm jobs, which share a file system with this machine: element I takes each N-th point and writes
-    parts of its own. $SBATCH_* and ~/.slurm say where they run. Points without rows in the end run again."""
+    """An array of Slurm jobs that share a file system with this machine: element I takes each N-th point and writes
+    its own parts. $SBATCH_* and ~/.slurm configure where they run. Points without rows at the end run again."""
     for attempt in range(retries + 1):
         if attempt:
             done = store.done()
@@ -183,7 +183,7 @@ def _wait_for_files(folder: Path) -> None:
 
 
 def shard(folder: Path, listed: Path, index: int, count: int) -> None:
-    """What one element of the array does."""
+    """The work of one element of the array."""
     store = Store(folder)
     with open(listed, encoding="utf-8") as file:
         for number, line in enumerate(file):
@@ -193,7 +193,7 @@ def shard(folder: Path, listed: Path, index: int, count: int) -> None:
 
 
 def scheduler_named(name: str) -> Callable:
-    """local, processes, dask, dask://HOST:PORT, slurm, jobqueue:SYSTEM."""
+    """Accepts local, processes, dask, dask://HOST:PORT, slurm, jobqueue:SYSTEM."""
     known: Dict[str, Callable] = {"local": local, "processes": processes, "dask": dask(""), "slurm": slurm}
     if name in known:
         return known[name]

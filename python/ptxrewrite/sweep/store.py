@@ -1,7 +1,7 @@
-"""Results as Parquet: part files while a sweep runs, one table when it is over.
+"""Results as Parquet: part files while a sweep runs, one table at its end.
 
-A part is written under another name and then renamed, so that there are only whole ones. Whoever finds rows of one
-point in several parts takes the first: they say the same.
+A part is written under another name and then renamed, so that every part is complete. If several parts have rows of
+one point, the first is used: they are equal.
 """
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Store:
         return self.folder / "table.parquet"
 
     def done(self, *, retry_failed: bool = False) -> Set[str]:
-        """Keys of points that have their rows. Those that were lost run again; failed ones if wanted."""
+        """Returns the keys of points that have rows. Lost points run again; failed ones if requested."""
         keys: Set[str] = set()
         again = {"lost", "failed"} if retry_failed else {"lost"}
         for part in self._files():
@@ -57,14 +57,14 @@ class Store:
         return sorted(self.parts.glob("*.parquet"))
 
     def table(self) -> pyarrow.Table:
-        """All rows, ordered by launch, size, machine, passes and kernel."""
+        """Returns all rows, ordered by launch, size, machine, passes and kernel."""
         tables = [pyarrow.parquet.read_table(part) for part in self._files()]
         if not tables:
             return _table_of([])
         rows = pyarrow.concat_tables(tables, promote_options="default")
         keys, statuses = rows["key"].to_pylist(), rows["status"].to_pylist()
         part_of = [number for number, table in enumerate(tables) for _ in range(len(table))]
-        # A result counts for more than a failure, and that for more than a loss; then the first.
+        # A result takes precedence over a failure, and a failure over a loss; among equals the first is used.
         rank = {"ok": 0, "failed": 1, "lost": 2}
         chosen: Dict[str, Any] = {}
         for key, status, part in zip(keys, statuses, part_of):
@@ -75,7 +75,7 @@ class Store:
                                         ("launch", "size", "machine", "passes", "kernel", "key")])
 
     def finish(self) -> pyarrow.Table:
-        """Writes what is left, and the table."""
+        """Writes the remaining rows, and the table."""
         self.flush()
         table = self.table()
         _write(table, self.table_path)
