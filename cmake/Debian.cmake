@@ -1,5 +1,5 @@
 # ninja package: ptxrewrite_VERSION_ARCH.deb and libptxrewrite-dev_VERSION_ARCH.deb; ninja package_source: the source
-# archive. Checksums lie beside them.
+# archive. Checksums are beside them.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME ptxrewrite)
 set(CPACK_PACKAGE_CONTACT "ptxrewrite developers <ptxrewrite@localhost>")
@@ -19,7 +19,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_COMPRESSION_TYPE gzip)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME ptxrewrite)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
-# The CUDA libraries of `exec` find each other by their own folder.
+# The CUDA libraries of `exec` find each other through their own folder.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/cuda/lib)
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libptxrewrite-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libfmt-dev, libspdlog-dev")

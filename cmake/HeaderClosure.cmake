@@ -1,5 +1,5 @@
-# ptxrewrite_header_closure(VARIABLE ROOT): the public headers (public_headers.txt) and what they include of ours, as paths
-# below ROOT, sorted. Runs when headers are installed, so that a new #include needs no new configuration.
+# ptxrewrite_header_closure(VARIABLE ROOT): the public headers (public_headers.txt) and our headers that they include,
+# as paths below ROOT, sorted. Runs when headers are installed, so that a new #include needs no new configuration.
 cmake_policy(VERSION 3.25)
 
 function(ptxrewrite_header_closure variable root)

@@ -1,12 +1,12 @@
-# Targets that take minutes: tables, benchmarks, campaigns. Each has a short form, which ctest runs, so that none rots:
-# the same program with less to do.
+# Targets that take minutes: tables, benchmarks, campaigns. Each has a short form that ctest runs, so that none breaks
+# unnoticed: the same program with less work.
 #
 #   ptxrewrite_long_target(NAME LONG PROGRAM ARGUMENT... [AND PROGRAM ARGUMENT...]
 #                          SHORT PROGRAM ARGUMENT... [AND ...]      ctest entries short/NAME, short/NAME_2 ...
-#                          | SHORT_IS TEST...                       ctest entries that there are
+#                          | SHORT_IS TEST...                       existing ctest entries
 #                          [DEPENDS TARGET...])
 #
-# tests/layering/check_targets.py finds targets without one.
+# tests/layering/check_targets.py reports targets without a short form.
 function(ptxrewrite_long_target name)
   cmake_parse_arguments(PARSE_ARGV 1 given "" "" "LONG;SHORT;SHORT_IS;DEPENDS")
   string(REPLACE ";AND;" ";COMMAND;" commands "${given_LONG}")

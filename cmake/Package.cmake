@@ -13,7 +13,7 @@ endforeach()
 
 add_library(ptxrewrite_package INTERFACE)
 target_link_libraries(ptxrewrite_package INTERFACE ${package_libraries})
-# Objects reach only who links them directly; through this target they come as sources.
+# Objects are linked only into direct dependents; through this target they come as sources.
 target_sources(ptxrewrite_package INTERFACE $<INSTALL_INTERFACE:$<TARGET_OBJECTS:ptxrewrite::ptxrewrite_transforms>>)
 set_target_properties(ptxrewrite_package PROPERTIES EXPORT_NAME ptxrewrite)
 # For pass libraries, which find everything else in the program that loads them.
@@ -36,7 +36,7 @@ install(CODE "
          FILES ${PROJECT_SOURCE_DIR}/\${header})
   endforeach()" COMPONENT dev)
 
-# The version that pass libraries are checked by is the project's.
+# Pass libraries are checked against the project's version.
 file(READ ${PROJECT_SOURCE_DIR}/transforms/manager/pass.h pass_header)
 string(REGEX MATCH "interface_major = ([0-9]+)" interface_major "${pass_header}")
 set(interface_version ${CMAKE_MATCH_1})

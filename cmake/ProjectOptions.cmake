@@ -9,7 +9,7 @@ endif()
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # The base directory makes paths relative before hashing: another clone or worktree of the same sources hits too.
+  # The base directory makes paths relative before hashing, so that other clones of the same sources hit, too.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
       CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
 endif()
@@ -18,8 +18,8 @@ if(MOLD_PROGRAM)
   add_link_options(-fuse-ld=mold)
 endif()
 if(PTXREWRITE_SANITIZE)
-  # The preset leaves NDEBUG undefined: our asserts and the standard library's are on too.
-  # GCC 12 sees uninitialised members in the standard library's <regex> when it checks every access.
+  # The preset leaves NDEBUG undefined: our asserts and the standard library's are active, too.
+  # GCC 12 reports uninitialised members in the standard library's <regex> when it checks every access.
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
                       -Wno-maybe-uninitialized)
   add_compile_definitions(_GLIBCXX_ASSERTIONS)
@@ -30,26 +30,26 @@ if(PTXREWRITE_SANITIZE_THREADS)
   add_link_options(-fsanitize=thread)
 endif()
 
-# Position-independent code as fast as other code: nobody puts functions of his own in the place of ours.
+# Position-independent code as fast as other code: nobody interposes other functions for ours.
 add_compile_options(-fno-semantic-interposition)
 
 add_library(ptxrewrite_options INTERFACE)
 set(warnings -Wall -Wextra -Wno-missing-field-initializers
   -Wno-restrict) # g++ 12 raises it for std::string additions that are fine (its bug 105651)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # -Wrestrict: g++ 12 sees overlaps in std::string concatenation that are not there (GCC bug 105651).
+  # -Wrestrict: g++ 12 reports overlaps in std::string concatenation that do not exist (GCC bug 105651).
   list(APPEND warnings -Wshadow=local -Wno-restrict)
 endif()
 if(PTXREWRITE_WARNINGS_AS_ERRORS)
   list(APPEND warnings -Werror)
 endif()
-# Our own code only: who uses the installed package chooses for himself.
+# Only for our own code: users of the installed package choose their own options.
 target_compile_options(ptxrewrite_options INTERFACE "$<BUILD_INTERFACE:${warnings}>")
 target_include_directories(ptxrewrite_options INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                            $<INSTALL_INTERFACE:include/ptxrewrite>)
 target_compile_features(ptxrewrite_options INTERFACE cxx_std_20)
 
-# ptxrewrite_compile_quickly(TARGET...): for code that runs once for a launch, a file or a report. Full optimisation takes
+# ptxrewrite_compile_quickly(TARGET...): for code that runs once per launch, file or report. Full optimisation takes
 # 1.6 times the compile time of -O1 and gains nothing there.
 function(ptxrewrite_compile_quickly)
   foreach(target ${ARGN})
@@ -58,7 +58,7 @@ function(ptxrewrite_compile_quickly)
 endfunction()
 
 # ptxrewrite_folder_library(NAME DEPENDS...): the library of the calling folder, from all sources below it. A folder
-# that has headers only becomes an interface library of the same name.
+# with headers only becomes an interface library of the same name.
 function(ptxrewrite_folder_library name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   if(sources)

@@ -1,4 +1,4 @@
-# Targets `format`, `format-check` and `tidy` over all our sources, where clang's tools are installed.
+# Targets `format`, `format-check` and `tidy` over all our sources, if clang's tools are installed.
 file(GLOB_RECURSE style_sources CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/support/*.cpp ${PROJECT_SOURCE_DIR}/support/*.h
      ${PROJECT_SOURCE_DIR}/ir/*.cpp ${PROJECT_SOURCE_DIR}/ir/*.h

@@ -1,11 +1,11 @@
-# Sources compiled several at a time (CMake's unity build): most of what a small source costs is its headers, so that a
+# Sources compiled several at a time (CMake's unity build): headers are most of the cost of a small source, so a
 # clean build takes less than half the time. -DPTXREWRITE_UNITY=OFF compiles each source alone, for work on one of them
-# and to find includes that are missing.
+# and to find missing includes.
 option(PTXREWRITE_UNITY "Compile the sources of a folder together" ON)
 
 # ptxrewrite_unity(TARGET...): up to eight sources of one folder become one compilation. Sources that repeat a local
-# name by convention stay alone: those that register a pass, and those that the calling folder's
-# CMakeLists.txt has given SKIP_UNITY_BUILD_INCLUSION.
+# name by convention stay alone: those that register a pass, and those for which the calling folder's
+# CMakeLists.txt has set SKIP_UNITY_BUILD_INCLUSION.
 function(ptxrewrite_unity)
   if(NOT PTXREWRITE_UNITY)
     return()
@@ -38,7 +38,7 @@ function(ptxrewrite_unity)
       set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${group}_${part})
     endforeach()
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-    # g++ takes what is local to an included file for what is local to a header.
+    # g++ treats local names of an included file like those of a header.
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   endforeach()
 endfunction()
