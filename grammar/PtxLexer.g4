@@ -1,7 +1,7 @@
 // The words of PTX. A dotted word (`ld.global.v4.f32`, `%tid.x`) is one token, so that an instruction is few tokens; a
-// blank or a comment may stand before a dot, and then the parts arrive as DOTTED tokens of their own.
-// The reader runs this grammar's automaton over bytes from flat tables (grammar/lexer_tables.h). All bytes above 127 and
-// NUL were refused before; no rule may need predicates or lexer modes.
+// blank or a comment may precede a dot, and then the parts arrive as separate DOTTED tokens.
+// The reader runs this grammar's automaton over bytes from flat tables (grammar/lexer_tables.h). Bytes above 127 and
+// NUL are rejected before; no rule may need predicates or lexer modes.
 lexer grammar PtxLexer;
 
 WHITESPACE    : [ \t\r\n\f]+ -> skip ;
@@ -103,5 +103,5 @@ EQUAL_EQUAL   : '==' ;
 NOT_EQUAL     : '!=' ;
 QUESTION      : '?' ;
 
-// Whatever else: no parser rule takes it.
+// Everything else: no parser rule accepts it.
 UNKNOWN_CHARACTER : . ;

@@ -1,10 +1,10 @@
-// The shape of PTX. What an instruction's modifiers and operands may be is the ISA table's business (ir/isa/isa.h), so one
+// The shape of PTX. The ISA table (ir/isa/isa.h) decides which modifiers and operands an instruction may have, so one
 // coarse rule serves every opcode. The actions call ReaderActions (grammar/actions.h), which fills the IR's tables
-// while the text goes by; no tree is built.
+// while the text is read; no tree is built.
 // Every decision here is LL(1): the generated code is plain switches and never predicts by simulation. The test
-// `grammar/ll1` keeps it so.
-// `item` and `statement` are the two entries. A function item ends behind its opening brace; the reader then calls
-// `statement` until the body is closed, which keeps memory flat however long a body is.
+// `grammar/ll1` checks this.
+// `item` and `statement` are the two entries. A function item ends after its opening brace; the reader then calls
+// `statement` until the body is closed, which keeps memory constant for bodies of any length.
 parser grammar PtxParser;
 
 options { tokenVocab = PtxLexer; superClass = ParserBase; }
@@ -56,7 +56,7 @@ function
       ( LEFT_PAREN { actions->begin_parameters(); } parameters RIGHT_PAREN { actions->end_parameters(last()); } )?
       headerDirective*
       ( SEMICOLON { actions->end_prototype(last()); } | LEFT_BRACE { actions->begin_body(last()); } )?
-      // ptxas does not miss the semicolon of a prototype that another item follows.
+      // ptxas accepts a prototype without a semicolon if another item follows.
       { actions->end_header(); }
     ;
 
@@ -183,7 +183,7 @@ tableEntry
     : IDENTIFIER { actions->branch_target(last()); } ( LESS INTEGER { actions->branch_target_count(last()); } GREATER )?
     ;
 
-// The rest of a mnemonic that has blanks before its dots.
+// The rest of a mnemonic with blanks before its dots.
 modifier
     : ( DOTTED | GLOBAL | CONST | LOCAL | PARAM | SHARED | TEX | REG | WEAK | ALIAS | COMMON | ALIGN | TARGET | SECTION | FUNC | ENTRY )
       { actions->modifier(last()); }
@@ -221,7 +221,7 @@ pairSecond
     : ( ( IDENTIFIER | MNEMONIC ) { actions->name(last()); } | UNDERSCORE { actions->sink(last()); } ) { actions->end_pair(last()); }
     ;
 
-// Inside [ ].
+// The contents of [ ].
 address
     : ( ( IDENTIFIER | MNEMONIC ) { actions->address_name(last()); } ( DOTTED { actions->selector(last()); } )*
         ( LEFT_PAREN INTEGER { actions->queue_address(last()); } RIGHT_PAREN // [dac.deq.data(3)]
@@ -232,7 +232,7 @@ address
       ( COMMA operand )*
     ;
 
-// Inside name[ ].
+// The contents of name[ ].
 index
     : ( IDENTIFIER | MNEMONIC ) { actions->name(last()); } ( DOTTED { actions->selector(last()); } )*
       ( PLUS constant { actions->address_constant(); } )?
@@ -240,7 +240,7 @@ index
     ;
 
 // ---------------------------------------------------------------- constant expressions: terms and operators in the
-// order of the text; precedence is ReaderActions' business.
+// order of the text; ReaderActions handles precedence.
 
 constant
     : { actions->begin_constant(); } constantTerm constantTail?
