@@ -90,7 +90,7 @@ int main() {
       EXPECT(out[y * 6 + x] == (100 + next) * 10 + next);
     }
 
-  // A grid that is no multiple of the clusters, and a size that the kernel does not have.
+  // A grid size that is not divisible by the cluster size, and a cluster size that the kernel does not have.
   configuration.gridDim = dim3(6);
   EXPECT(cudaLaunchKernelEx(&configuration, histogram, bins, count, share, static_cast<const int*>(values), size) ==
          cudaErrorInvalidClusterSize);

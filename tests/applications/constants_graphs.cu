@@ -1,4 +1,4 @@
-// Constant and device symbols, stream capture, graphs that are built by hand and changed.
+// Constant and device symbols, stream capture, graphs that are constructed by hand and modified.
 #include "check.h"
 
 __constant__ int factors[4] = {1, 2, 3, 4};

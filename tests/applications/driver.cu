@@ -102,7 +102,7 @@ int main() {
   DRIVER(cuMemcpyDtoH(&value, launches, 4));
   EXPECT(bytes == 4 && value == 2);
 
-  // Memory of the runtime API is the driver's, too.
+  // Memory of the runtime API is also memory of the driver.
   unsigned* own;
   CALL(cudaMalloc(&own, 64 * 4));
   DRIVER(cuMemsetD32(reinterpret_cast<CUdeviceptr>(own), 40, 64));

@@ -1,5 +1,5 @@
-// The driver API beyond launches: cubins that carry PTX, the linker and its log, graphs built and captured, arrays with a
-// texture, virtual memory, pools.
+// The driver API beyond launches: cubins that contain PTX, the linker and its log, graphs built and captured, arrays with
+// a texture, virtual memory, pools.
 #include "check.h"
 
 #include <cstring>
@@ -135,7 +135,7 @@ static void check_graphs(CUfunction kernel) {
   EXPECT(status == CU_STREAM_CAPTURE_STATUS_ACTIVE);
   EXPECT(cuStreamSynchronize(stream) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   DRIVER(cuStreamEndCapture(stream, &captured));
-  EXPECT(last_of(data) == 1); // nothing has run
+  EXPECT(last_of(data) == 1); // nothing has run yet
 
   DRIVER(cuGraphCreate(&built, 0));
   CUgraphNode fill, launch, child;
@@ -211,19 +211,19 @@ static void check_virtual_memory(CUfunction kernel) {
   DRIVER(cuMemCreate(&one, page, &properties, 0));
   DRIVER(cuMemCreate(&two, page, &properties, 0));
   DRIVER(cuMemMap(range, page, 0, one, 0));
-  EXPECT(cuMemMap(range, page, 0, two, 0) == CUDA_ERROR_INVALID_VALUE); // taken
+  EXPECT(cuMemMap(range, page, 0, two, 0) == CUDA_ERROR_INVALID_VALUE); // the range is in use
   DRIVER(cuMemMap(range + page, page, 0, two, 0));
   DRIVER(cuMemMap(alias, page, 0, two, 0));
   EXPECT(cuMemsetD32(range, 1, 4) != CUDA_SUCCESS); // no access yet
   const CUmemAccessDesc access = {properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   DRIVER(cuMemSetAccess(range, 2 * page, &access, 1));
   DRIVER(cuMemSetAccess(alias, page, &access, 1));
-  DRIVER(cuMemsetD32(range, 3, 2 * page / 4)); // across both
+  DRIVER(cuMemsetD32(range, 3, 2 * page / 4)); // spans both
   CUdeviceptr second = range + page;
   void* arguments[] = {&second};
   DRIVER(cuLaunchKernel(kernel, 1, 1, 1, count, 1, 1, 0, nullptr, arguments, nullptr));
   unsigned got[2];
-  DRIVER(cuMemcpyDtoH(&got[0], alias, 4)); // the same memory, elsewhere
+  DRIVER(cuMemcpyDtoH(&got[0], alias, 4)); // the same memory at another address
   DRIVER(cuMemcpyDtoH(&got[1], range, 4));
   EXPECT(got[0] == 10 && got[1] == 3);
   DRIVER(cuMemRelease(one));
@@ -250,7 +250,7 @@ static void check_pools() {
   EXPECT(used == 1 << 20);
 }
 
-// Cubins from files: those that carry PTX run, machine code alone is refused.
+// Cubins from files: those that contain PTX run, machine code alone is refused.
 static void check_cubins(int files, char** paths) {
   for (int i = 0; i < files; ++i) {
     std::ifstream file(paths[i] + 1, std::ios::binary);
@@ -269,7 +269,7 @@ static void check_cubins(int files, char** paths) {
   }
 }
 
-// With "--ptx FILE" writes a module; else its arguments are cubins of it, "+FILE" to run and "-FILE" to be refused.
+// With "--ptx FILE" writes a module; else its arguments are cubins of it: "+FILE" must run, "-FILE" must be refused.
 int main(int arguments, char** values) {
   if (arguments == 3 && std::strcmp(values[1], "--ptx") == 0) {
     std::ofstream(values[2]) << head + seven + add_seven;

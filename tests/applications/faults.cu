@@ -1,4 +1,4 @@
-// What goes wrong in programs: faults.cu NAME does one thing, and says whether CUDA told it as a GPU does.
+// Errors in programs: faults.cu NAME makes one error, and reports whether CUDA reported it as a GPU does.
 #include "check.h"
 
 #include <cassert>
@@ -40,7 +40,7 @@ static int* memory(size_t bytes) {
   return data;
 }
 
-// The launch has failed: synchronising says how, and so does every later call.
+// The launch has failed: synchronising returns the error, and so does every later call.
 static void expect_dead(cudaError_t code) {
   EXPECT(cudaDeviceSynchronize() == code);
   EXPECT(cudaGetLastError() == code);

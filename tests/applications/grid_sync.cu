@@ -1,4 +1,4 @@
-// A cooperative launch: blocks meet at a barrier of the whole grid, and read what the others wrote.
+// A cooperative launch: blocks wait at a barrier of the whole grid, and read values that other blocks wrote.
 #include "check.h"
 
 #include <cooperative_groups.h>

@@ -1,4 +1,4 @@
-// Addresses in memory: lists that kernels walk, a variable of the module that points into them, and a struct by value.
+// Addresses in memory: lists that kernels traverse, a variable of the module that points into them, a struct by value.
 #include "check.h"
 
 #include <vector>

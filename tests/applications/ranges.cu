@@ -1,5 +1,5 @@
-// Ranges by their ends: as an argument, and in memory where nothing else tells where the range lies. Three kernels have
-// names that begin with the same hundred characters.
+// Ranges given by their ends: as an argument, and in memory where nothing else gives their position. Three kernels
+// have names that begin with the same hundred characters.
 #include "check.h"
 
 #include <vector>

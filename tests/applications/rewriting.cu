@@ -1,10 +1,10 @@
-// Kernels for `exec` with passes: one whose rewriting holds for some launches and not for others, and one that passes
-// leave alone or rewrite for all launches.
+// Kernels for `exec` with passes: one whose rewriting is valid for some launches only, and one that passes
+// do not change or rewrite for all launches.
 #include "check.h"
 
 #include <vector>
 
-// The sum of every stride-th byte from a thread's own on. A stride of 2^31 wraps, which rewritten addresses do not.
+// Sums every stride-th byte from the thread's own byte on. A stride of 2^31 wraps, which rewritten addresses do not.
 __global__ void walk(const unsigned char* in, unsigned* out, unsigned stride, int rows, unsigned n) {
   unsigned i = threadIdx.x, sum = 0;
   for (int r = 0; r < rows; ++r) {
@@ -36,7 +36,7 @@ static void check_walk(const unsigned char* in, unsigned* out, unsigned stride, 
 }
 
 int main() {
-  // CUB and Thrust take the tuning for the architecture that a kernel was compiled for, and none for others.
+  // CUB and Thrust use the tuning for the architecture that a kernel was compiled for, and none for others.
   cudaFuncAttributes attributes;
   CALL(cudaFuncGetAttributes(&attributes, columns));
   EXPECT(attributes.ptxVersion == 80 && attributes.binaryVersion == 90);

@@ -1,6 +1,6 @@
-// Tensor maps that a program asks the driver for, as CUTLASS does: entry points by cudaGetDriverEntryPoint, maps passed
-// to a kernel by value and through memory; a transposition and a convolution's columns against the host, and what the
-// driver refuses.
+// Tensor maps that a program requests from the driver, as CUTLASS does: entry points by cudaGetDriverEntryPoint, maps
+// passed to a kernel by value and through memory; a transposition and a convolution's columns against the host, and
+// maps that the driver rejects.
 #include "check.h"
 
 #include <cstdint>
@@ -45,7 +45,7 @@ __global__ void transpose(const __grid_constant__ CUtensorMap from, const CUtens
   }
   __syncthreads();
   wait(&barrier, 0);
-  // Rows of 128 bytes, swizzled over all of them: chunks of 16 bytes lie where their number ^ the row's is.
+  // Rows of 128 bytes, swizzled over the whole row: a 16-byte chunk is at its number ^ the row's number.
   const auto at = [](int row, int column) { return row * side + ((column / 4 ^ row % 8) * 4 + column % 4); };
   (&turned[0][0])[at(x, y)] = (&tile[0][0])[at(y, x)];
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -57,7 +57,7 @@ __global__ void transpose(const __grid_constant__ CUtensorMap from, const CUtens
                  : "memory");
 }
 
-// One column of a convolution with 3 x 3 places: 64 pixels of 8 channels, at filter place (s, r).
+// One column of a convolution with 3 x 3 positions: 64 pixels of 8 channels, at filter position (s, r).
 __global__ void columns(const __grid_constant__ CUtensorMap map, float* out, int w, int h, int s, int r) {
   __shared__ alignas(128) float pixels[64 * 8];
   __shared__ uint64_t barrier;
@@ -107,14 +107,14 @@ CUresult make(CUtensorMap* map, const Plain& plain) {
 }
 
 void check_transposition(const std::vector<float>& a, float* from, float* to) {
-  // 70 rows of 100 in rows of 112, turned into 100 rows of 70 in rows of 72.
+  // 70 rows of 100 in rows of 112, transposed to 100 rows of 70 in rows of 72.
   std::vector<float> b(72 * 100, -1);
   CALL(cudaMemcpy(to, b.data(), b.size() * 4, cudaMemcpyHostToDevice));
   CUtensorMap map, turned;
   Plain plain;
   plain.address = from;
   EXPECT(make(&map, plain) == CUDA_SUCCESS);
-  plain.address = from; // and then the right one
+  plain.address = from; // then the correct one
   plain.dims[0] = 70;
   plain.dims[1] = 100;
   plain.strides[0] = 72 * 4;
@@ -161,7 +161,7 @@ void check_columns(const std::vector<float>& a, float* from, float* to) {
 }
 
 void check_refusals(float* from) {
-  // What the driver refuses.
+  // Maps that the driver rejects.
   CUtensorMap map;
   Plain plain;
   plain.address = from;

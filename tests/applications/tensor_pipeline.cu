@@ -1,6 +1,6 @@
-// A product of matrices as Hopper's libraries have it: one warp fetches tiles by tensor copies into three stages, a warp
-// group multiplies them by wgmma, full and empty mbarriers hand stages over, and tiles of sums go out by a reduction of a
-// tensor, two of them (halves of k) into each place. Whole numbers: every order of summation gives the same.
+// A product of matrices as in Hopper's libraries: one warp loads tiles by tensor copies into three stages, a warp
+// group multiplies them by wgmma, full and empty mbarriers pass stages on, and tiles of sums are written by a reduction
+// of a tensor, two of them (halves of k) to each place. Integers: every order of summation gives the same result.
 #include "check.h"
 
 #include <cstdint>
@@ -35,7 +35,7 @@ __device__ void fetch(void* to, const CUtensorMap* map, int x, int y, uint64_t* 
                "l"(map), "r"(x), "r"(y), "r"(place(barrier))
                : "memory");
 }
-// Rows of 128 bytes, swizzled over all of them; 1024 bytes from one eight of rows to the next.
+// Rows of 128 bytes, swizzled over the whole row; groups of eight rows are 1024 bytes apart.
 __device__ uint64_t descriptor(const void* pointer) {
   return (place(pointer) & 0x3ffff) >> 4 | uint64_t(1) << 16 | uint64_t(1024 >> 4) << 32 | uint64_t(1) << 62;
 }
@@ -130,7 +130,7 @@ template <class T> T* to_device(const std::vector<T>& values) {
 }
 
 int main() {
-  constexpr int m = 100, n = 152, k = 10 * tile - 24; // ends within tiles
+  constexpr int m = 100, n = 152, k = 10 * tile - 24; // not multiples of the tile size
   CALL(cudaFree(nullptr));
   cudaDriverEntryPointQueryResult status;
   CALL(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", reinterpret_cast<void**>(&encode), 12000,

@@ -51,7 +51,7 @@ static void planes() {
   CALL(cudaMalloc(&out, width * height * sizeof(float)));
   sample<<<height, width>>>(texture, out, width, height);
   CALL(cudaMemcpy(back.data(), out, width * height * sizeof(float), cudaMemcpyDeviceToHost));
-  // x + 1 lies halfway between the centres of texels x and x + 1; the last one is clamped.
+  // x + 1 is halfway between the centres of texels x and x + 1; the last one is clamped.
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x) {
       const float left = host[y * width + x], right = host[y * width + (x + 1 < width ? x + 1 : x)];

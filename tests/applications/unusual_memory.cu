@@ -1,5 +1,5 @@
-// Memory that a copy of a launch cannot have: registered and out of reach since, and mapped at two addresses, through which
-// the kernel writes and reads the same bytes.
+// Memory that a copy of a launch cannot contain: registered and inaccessible since, and mapped at two addresses,
+// through which the kernel writes and reads the same bytes.
 #include "check.h"
 
 #include <cuda.h>
@@ -34,7 +34,7 @@ static void registered_and_gone() {
   const size_t page = 1 << 16;
   void* memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CALL(cudaHostRegister(memory, page, cudaHostRegisterMapped));
-  mprotect(memory, page, PROT_NONE); // as unmapped, but that nothing else takes its place
+  mprotect(memory, page, PROT_NONE); // like unmapped memory, but the range stays reserved
 }
 
 static void mapped_twice() {

@@ -1,4 +1,4 @@
-// Bytes that are loaded one by one and summed up, for tests/families: what `memory` and `composite` make of them
+// Bytes that are loaded and added one by one, for tests/families: rewritten by `memory` and `composite`
 // together.
 typedef unsigned char u8;
 typedef signed char s8;
@@ -25,7 +25,7 @@ extern "C" __global__ void mixed_products(const s8 *x, const u8 *y, int *out) {
     out[t] = sum;
 }
 
-// Of 16 bits each, extended from eight.
+// 16-bit values, extended from eight bits.
 extern "C" __global__ void halves(const s8 *x, short *out) {
     const int t = blockIdx.x * blockDim.x + threadIdx.x;
     short least = 999;
@@ -42,7 +42,7 @@ extern "C" __global__ void low_bits(const u32 *in, int *out) {
     out[t] = count;
 }
 
-// The last one is a bit that counts twice.
+// The last value is a bit that counts twice.
 extern "C" __global__ void bits_twice(const u32 *in, int *out) {
     const int t = blockIdx.x * blockDim.x + threadIdx.x;
     const u32 v = in[t], w = v ^ v >> 5;
@@ -56,7 +56,7 @@ extern "C" __global__ void packed(const int4 *in, u32 *out) {
     out[t] = clamped(v.x) | clamped(v.y) << 8 | clamped(v.z) << 16 | clamped(v.w) << 24;
 }
 
-// Of the clamps, one has a wider bound, one another sign.
+// One of the clamps has a larger bound, one another signedness.
 __device__ int below(int x, int most, int least) { return max(least, min(x, most)); }
 extern "C" __global__ void not_packed(const int4 *in, u32 *out) {
     const int t = blockIdx.x * blockDim.x + threadIdx.x;

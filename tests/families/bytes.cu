@@ -1,5 +1,5 @@
-// Bytes that are computed alike, for tests/families: what `composite` does to four of them at once, and what looks like
-// it and is not.
+// Bytes with equal computations, for tests/families: `composite` computes four of them at once; and similar code that
+// it must not change.
 typedef unsigned char byte;
 typedef unsigned u32;
 

@@ -1,7 +1,7 @@
-// What the pass `packed` takes, for tests/families: halves by way of floats, and numbers that lie side by side.
+// Code for the pass `packed`, for tests/families: halves converted to floats, and adjacent numbers.
 #include <cuda_fp16.h>
 
-// Every half with every other of a few, and the edges: zeros, subnormal halves, infinities, NaNs.
+// Every half with each of a few others, and edge cases: zeros, subnormal halves, infinities, NaNs.
 extern "C" __global__ void by_way_of_floats(const unsigned short *x, unsigned short *out, int n) {
     int t = blockIdx.x * blockDim.x + threadIdx.x;
     if (t >= n * n) return;
@@ -23,7 +23,7 @@ extern "C" __global__ void both_halves(const __half2 *x, const __half2 *y, __hal
     out[2 * t + 1] = __floats2half2_rn(a.x - b.y, a.y - b.x);
 }
 
-// A product and a sum are rounded twice: these stay.
+// A product and a sum are rounded twice: these are not changed.
 extern "C" __global__ void rounded_twice(const __half *x, const __half *y, __half *out) {
     int t = blockIdx.x * blockDim.x + threadIdx.x;
     float a = __half2float(x[t]), b = __half2float(y[t]);

@@ -1,4 +1,4 @@
-// Numbers that lie side by side, for tests/families: what the pass `packed` makes f32x2 of, on sm_100.
+// Adjacent numbers, for tests/families: the pass `packed` makes f32x2 of them, on sm_100.
 extern "C" __global__ void chain(const float4 *x, const float4 *y, float4 *out) {
     int t = blockIdx.x * blockDim.x + threadIdx.x;
     float4 a = x[t], b = y[t], c = a;
@@ -11,7 +11,7 @@ extern "C" __global__ void chain(const float4 *x, const float4 *y, float4 *out) 
     out[t] = c;
 }
 
-// What a loop carries.
+// Values that a loop carries.
 extern "C" __global__ void squares(const float4 *x, float *out, int n) {
     int t = blockIdx.x * blockDim.x + threadIdx.x;
     float4 s = make_float4(0, 0, 0, 0);
@@ -25,7 +25,7 @@ extern "C" __global__ void squares(const float4 *x, float *out, int n) {
     out[t] = s.x + s.y + s.z + s.w;
 }
 
-// One factor for both, sides that change, literals.
+// One factor for both, exchanged sides, literals.
 extern "C" __global__ void mixed(const float2 *x, const float2 *y, float2 *out) {
     int t = blockIdx.x * blockDim.x + threadIdx.x;
     float2 a = x[t], b = y[t];

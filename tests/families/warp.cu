@@ -1,8 +1,8 @@
-// Reductions and masks of a warp as people write them: what the pass `warp` takes, for tests/families.
+// Common source code for reductions and masks of a warp, which the pass `warp` rewrites, for tests/families.
 typedef unsigned u32;
 constexpr u32 every_lane = 0xffffffffu;
 
-// Each thread's value, and what the lanes of its warp have together.
+// Each thread's value, and the result for all lanes of its warp.
 extern "C" __global__ void butterflies(const int *x, int *out) {
     int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * blockIdx.x);
     int add = x[t], least = add, most = add;
@@ -28,7 +28,7 @@ extern "C" __global__ void votes(const int *x, int *out, int bound) {
     out[3 * t] = count; out[3 * t + 1] = any; out[3 * t + 2] = every;
 }
 
-// One sum a block: warps, then the first warp.
+// One sum per block: in warps, then in the first warp.
 extern "C" __global__ void block_sum(const int *x, int *out, int n) {
     __shared__ int sums[32];
     int t = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
@@ -43,7 +43,7 @@ extern "C" __global__ void block_sum(const int *x, int *out, int n) {
     }
 }
 
-// A row of the matrix for each warp; warps without a row end.
+// One row of the matrix per warp; warps without a row exit.
 extern "C" __global__ void row_largest(const int *x, int *out, int rows, int columns) {
     int row = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
     if (row >= rows) return;
@@ -72,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(32) reversed(const int *x, int *out
     out[threadIdx.x] = values[31 - threadIdx.x];
 }
 
-// As a loop, which nvcc leaves it: it does not take warpSize for 32.
+// As a loop, which nvcc does not unroll: it does not assume that warpSize is 32.
 extern "C" __global__ void looped(const int *x, int *out) {
     int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * blockIdx.x);
     int sum = x[t], most = sum;

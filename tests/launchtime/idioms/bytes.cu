@@ -1,4 +1,4 @@
-// Idioms on bytes (pass `composite`): four in a word, each by itself in what people write.
+// Idioms on bytes (pass `composite`): four bytes in a word, processed one by one in common source code.
 typedef unsigned u32;
 typedef unsigned char u8;
 typedef signed char s8;

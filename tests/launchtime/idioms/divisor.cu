@@ -1,11 +1,11 @@
-// Idioms of the family `divisor`: divisions by what a launch does not change. By hand the host passes the divisor's
+// Idioms of the family `divisor`: divisions by values that are constant in a launch. By hand the host passes the divisor's
 // reciprocal: floor(n / d) = (n * multiplier >> 32) >> shift, exact for the indices that occur.
 typedef unsigned u32;
 
 __device__ u32 quotient(u32 n, u32 multiplier, u32 shift) {
   return __umulhi(n, multiplier) >> shift;
 }
-// For all n: the multiplier has 33 bits, the highest of which is not passed.
+// For all n: the multiplier has 33 bits, and the highest one is implicit.
 __device__ u32 any_quotient(u32 n, u32 multiplier, u32 shift) {
   u32 high = __umulhi(n, multiplier);
   return (((n - high) >> 1) + high) >> shift;
@@ -43,7 +43,7 @@ extern "C" __global__ void row_and_column__hand(const float* __restrict__ in, fl
   out[i] = in[row] * in[i - row * width];
 }
 
-// Data, which may be any numbers.
+// Data, with any values.
 extern "C" __global__ void two_quotients__plain(const u32* in, u32* out, u32 divisor) {
   int i = threadIdx.x;
   out[i] = in[i] / divisor ^ in[i + 256] / divisor;
@@ -81,7 +81,7 @@ extern "C" __global__ void histogram_bins__hand(const u32* __restrict__ in, u32*
   out[threadIdx.x] = sum;
 }
 
-// f32 by three: product with the rounded reciprocal, corrected by its exact remainder; an infinity stays.
+// f32 by three: product with the rounded reciprocal, corrected by its exact remainder; an infinity is unchanged.
 extern "C" __global__ void thirds__plain(const float* in, float* out) {
   out[threadIdx.x] = in[threadIdx.x] / 3.0f;
 }

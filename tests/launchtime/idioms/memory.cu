@@ -1,5 +1,5 @@
-// Idioms of the family `memory`: NAME__plain is what people write, NAME__hand what one writes who knows that pointers
-// are aligned and lead to different buffers.
+// Idioms of the family `memory`: NAME__plain is common source code, NAME__hand is code that relies on pointers that
+// are aligned and point to different buffers.
 struct Body {
   float x, y, z, mass;
 };
@@ -18,7 +18,7 @@ extern "C" __global__ void two_outputs__hand(const float* __restrict__ in, float
   square[i] = value * value;
 }
 
-// The factor is loaded in every trip.
+// The factor is loaded in every iteration.
 extern "C" __global__ void scale_in_loop__plain(const float* factor, const float* in, float* out, int rows, int pitch) {
   for (int row = 0; row < rows; ++row)
     out[row * pitch + threadIdx.x] = in[row * pitch + threadIdx.x] * *factor;
@@ -29,7 +29,7 @@ extern "C" __global__ void scale_in_loop__hand(const float* __restrict__ factor,
     out[row * pitch + threadIdx.x] = in[row * pitch + threadIdx.x] * *factor;
 }
 
-// A matrix times a vector, summed up in memory.
+// A matrix times a vector, accumulated in memory.
 extern "C" __global__ void sum_in_memory__plain(const float* matrix, const float* vector, float* out, int columns) {
   int row = blockIdx.x * blockDim.x + threadIdx.x;
   for (int column = 0; column < columns; ++column)
@@ -61,7 +61,7 @@ extern "C" __global__ void planes__hand(const float* __restrict__ in, float* __r
   }
 }
 
-// A store that the next one overwrites.
+// A store that the next store overwrites.
 extern "C" __global__ void cleared_first__plain(const float* in, float* out) {
   int i = threadIdx.x;
   out[i] = 0.0f;
@@ -117,7 +117,7 @@ extern "C" __global__ void four_byte_stores__hand(const unsigned* __restrict__ i
   out[threadIdx.x] = __byte_perm(in[threadIdx.x], 0, 0x0123);
 }
 
-// Rows of a matrix, four columns a trip.
+// Rows of a matrix, four columns per iteration.
 extern "C" __global__ void row_in_fours__plain(const float* matrix, const float* vector, float* out, int columns) {
   int row = blockIdx.x * blockDim.x + threadIdx.x;
   float sum = 0.0f;

@@ -1,4 +1,4 @@
-// Idioms of the family `narrow`: sizes and indices in 64 bits, and signed ones, that 32 unsigned bits hold.
+// Idioms of the family `narrow`: sizes and indices in 64 bits, and signed ones, that fit 32 unsigned bits.
 typedef unsigned long long u64;
 typedef long long s64;
 
@@ -30,7 +30,7 @@ extern "C" __global__ void two_dimensions__hand(const float* in, float* out, int
   if (x < width && y < height) out[y * pitch + x] = in[y * pitch + x] - in[(y + 1) * pitch + x];
 }
 
-// A loop that strides over the grid, counted in size_t.
+// A grid-stride loop, counted in size_t.
 extern "C" __global__ void wide_counter__plain(const float* in, float* out, size_t count, size_t lag) {
   float sum = 0.0f;
 #pragma unroll 1

@@ -1,4 +1,4 @@
-// Idioms of the family `packed`: halves side by side.
+// Idioms of the family `packed`: adjacent halves.
 #include <cuda_fp16.h>
 
 extern "C" __global__ void half_pairs__plain(const __half* left, const __half* right, __half* out) {

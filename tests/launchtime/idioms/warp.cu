@@ -1,4 +1,4 @@
-// Idioms of the family `warp`: what a warp computes together; `exchange` is launched with blocks of 32 threads.
+// Idioms of the family `warp`: joint computations of a warp; `exchange` is launched with blocks of 32 threads.
 typedef unsigned u32;
 constexpr u32 everyone = 0xffffffff;
 

@@ -1,6 +1,6 @@
-// Sets A and B: the forward pass of Rodinia's backprop with what the benchmark computes at run time and the sample at
+// Sets A and B: the forward pass of Rodinia's backprop. The benchmark computes at run time what the sample computes at
 // compile time: the number of levels of the tree is the logarithm of its height, the distance of a level a power of
-// two, and who adds is found by a remainder. The rest is the sample's. Written for this project.
+// two, and a remainder selects the threads that add. The rest is the sample's. Written for this project.
 
 #define bp_layerforward bp_layerforward_of_sample
 #include "samples/backprop/backprop.cu"

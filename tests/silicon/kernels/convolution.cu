@@ -1,7 +1,7 @@
 // A convolution of a 4096 x 4096 image by 15 x 15 weights, with the choices that set D was measured with as macros:
-// BLOCK_X, BLOCK_Y threads of a block; TILE_X, TILE_Y results of a thread, a block's width or height apart; READ_ONLY:
+// BLOCK_X, BLOCK_Y threads of a block; TILE_X, TILE_Y results per thread, a block's width or height apart; READ_ONLY:
 // loads through the read-only path; STAGED: a block's input goes through shared memory; PADDED: rows there are
-// lengthened where that keeps the lanes of a warp that spans rows in different banks. Weights lie in constant memory,
+// padded if that keeps the lanes of a warp that spans rows in different banks. Weights are in constant memory,
 // all loops are unrolled. Written for this project.
 
 constexpr int SIDE = 4096;
@@ -9,7 +9,7 @@ constexpr int FILTER = 15;
 constexpr int BORDER = FILTER - 1;
 constexpr int INPUT = SIDE + BORDER;
 constexpr int WIDTH = BLOCK_X * TILE_X, HEIGHT = BLOCK_Y * TILE_Y; // of a block's results
-constexpr bool EVEN = SIDE % WIDTH == 0 && SIDE % HEIGHT == 0;     // no block reaches beyond the image
+constexpr bool EVEN = SIDE % WIDTH == 0 && SIDE % HEIGHT == 0;     // no block extends beyond the image
 
 __constant__ float weights[FILTER * FILTER];
 

@@ -1,6 +1,6 @@
 // Dedispersion of 25000 samples in 1536 channels for 2048 trial dispersions, with the choices that set D was measured
-// with as macros: BLOCK_X, BLOCK_Y threads of a block (samples, dispersions); TILE_X, TILE_Y results of a thread, next
-// to each other, or a block's width or height apart where STRIDE_X, STRIDE_Y are 1. Written for this project.
+// with as macros: BLOCK_X, BLOCK_Y threads of a block (samples, dispersions); TILE_X, TILE_Y results per thread, next
+// to each other, or a block's width or height apart if STRIDE_X, STRIDE_Y are 1. Written for this project.
 
 constexpr int DISPERSIONS = 2048;
 constexpr int SAMPLES = 25000;

@@ -1,5 +1,5 @@
-// Sets A and B: the sample hotspot with what differs in Rodinia's: twice the temperature is computed in double
-// precision, so that most of a step is, and the step's length is divided by the capacity in every thread.
+// Sets A and B: the sample hotspot with the differences of Rodinia's: twice the temperature is computed in double
+// precision, and so is most of a step, and the step's length is divided by the capacity in every thread.
 // Written for this project.
 
 constexpr int BLOCK = 16;
@@ -32,7 +32,7 @@ extern "C" __global__ void hotspot(int steps, const float *power, const float *s
     }
     __syncthreads();
 
-    // The part of the tile that lies on the chip.
+    // The part of the tile that is on the chip.
     const int top = max(0, -first_row);
     const int left = max(0, -first_column);
     const int bottom = min(BLOCK - 1, rows - 1 - first_row);

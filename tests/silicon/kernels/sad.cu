@@ -1,11 +1,11 @@
-// Set A: sums of absolute differences of 4x4 blocks as Parboil's sad computes them: three neighbouring displacements at a
+// Set A: sums of absolute differences of 4x4 blocks as in Parboil's sad: three neighbouring displacements at a
 // time, so that a pixel of the other frame is fetched once for all three, from a texture, and the block's pixel from
-// shared memory; sums of 16 bits leave shared memory eight bytes at a time. Written for this project.
+// shared memory; 16-bit sums are written from shared memory eight bytes at a time. Written for this project.
 
 constexpr int REACH = 16;
 constexpr int SIDE = 2 * REACH + 1;
 constexpr int PLACES = SIDE * SIDE; // displacements of a block
-constexpr int PLACES_PADDED = 1096; // so far apart lie the results of two blocks
+constexpr int PLACES_PADDED = 1096; // distance between the results of two blocks
 constexpr int PLACES_PER_THREAD = 18;
 constexpr int THREADS_OF_BLOCK = (PLACES + PLACES_PER_THREAD - 1) / PLACES_PER_THREAD;
 

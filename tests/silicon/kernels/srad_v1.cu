@@ -1,5 +1,5 @@
 // Set A: the diffusion coefficients of Rodinia's srad_v1 with the benchmark's constants, which are of double precision
-// where the sample's are of single, so that half of the computation is, divisions among it. The rest is the sample's.
+// where the sample's are of single: half of the computation is in double, also divisions. The rest is the sample's.
 // Written for this project.
 
 #define srad_coefficients srad_coefficients_of_sample
