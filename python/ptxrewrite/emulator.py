@@ -125,8 +125,8 @@ class Launch:
 
     def verify(self, passes: Union[str, Sequence[str]], *, form: str = "legal",
                given_shapes: bool = False) -> List[Dict[str, Any]]:
-        """Original against rewritten on the same data, bit for bit, in several launch shapes: one row per pipeline, whose
-        "result" is identical, unchanged, differs or not run."""
+        """Original against rewritten on the same data, bit for bit, in several launch shapes: one row per pipeline,
+        whose "result" is identical, unchanged, differs or not run."""
         cases = [(one, form) for one in ([passes] if isinstance(passes, str) else passes)]
         return json.loads(self._core.verify(cases, given_shapes))["cases"]
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the source archive, compares it with its checksum and with git's list of files, unpacks it, and configures and builds
-support library from it.
+"""Makes the source archive, compares it with its checksum and with git's list of files, unpacks it, and configures and
+builds the support library from it.
 
 usage: check_source.py CMAKE CPACK BUILD_FOLDER PROJECT_ROOT     exit code 77 where the sources are no work tree of git
 """

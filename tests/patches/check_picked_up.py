@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Copies the source tree, puts FILE into its folder FOLDER (which is made if missing), configures, and checks in the build files that the
-executable is now built from it (and was not before).
+"""Copies the source tree, puts FILE into its folder FOLDER (which is made if missing), configures, and checks in the
+build files that the executable is now built from it (and was not before).
 
 usage: check_picked_up.py CMAKE SOURCE_ROOT FILE FOLDER
 """

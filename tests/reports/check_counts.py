@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The page of a kernel shows the counts computed by hand: 3 blocks of 64 threads, a loop of ten trips, a branch that 16 threads
-of each block take. And words that differ are marked."""
+"""The page of a kernel shows the counts computed by hand: 3 blocks of 64 threads, a loop of ten trips, a branch that 16
+threads of each block take. And words that differ are marked."""
 import re
 import subprocess
 import sys

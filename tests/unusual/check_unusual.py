@@ -2,8 +2,8 @@
 """Legal but unusual PTX in every command: the files of cases/, and registers that are never written, written again, or
 written on some paths.
 
-Kernels of the latter kind consist of a state of three registers (%x of 32 bits, %y of 64, the predicate %q), a use of one of them,
-and a shape of body. Every pass in every form rewrites them, with --verify-each, and the result must be readable again;
+Kernels of the latter kind consist of a state of three registers (%x of 32 bits, %y of 64, the predicate %q), a use of
+one of them, and a shape of body. Every pass in every form rewrites them, with --verify-each, and the result must be readable again;
 analyses must end without a signal; and kernels that read only what they have written must have the same results on the
 emulator when rewritten (`verify`). If ptxas accepts a case, it must accept the rewritten case.
 
