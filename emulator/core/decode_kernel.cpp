@@ -149,6 +149,20 @@ ir::FunctionId definition_of(const ir::Module& module, ir::FunctionId function) 
   return function;
 }
 
+std::vector<uint64_t> code_addresses(const ir::Module& module) {
+  std::vector<uint64_t> addresses(module.functions.size());
+  uint64_t next = code_window;
+  for (const bool kernels : {false, true})
+    for (uint32_t i = 0; i < module.functions.size(); ++i)
+      if (module.functions[i]->has_body && module.functions[i]->is_entry == kernels) addresses[i] = next += 16;
+  for (uint32_t i = 0; i < module.functions.size(); ++i)
+    if (!addresses[i]) addresses[i] = addresses[definition_of(module, ir::FunctionId(i)).index()];
+  // Functions without a definition, which no call can reach, have addresses of their own.
+  for (uint64_t& address : addresses)
+    if (!address) address = next += 16;
+  return addresses;
+}
+
 Result<std::unique_ptr<KernelImage>> decode_kernel(const ir::Module& module, ir::FunctionId entry,
                                                    const ModulePlaces& places, DeviceMemory& memory,
                                                    std::span<std::byte> constant_bank, bool clustered) {
@@ -167,6 +181,7 @@ Result<std::unique_ptr<KernelImage>> decode_kernel(const ir::Module& module, ir:
   for (ir::FunctionId id : functions) {
     auto decoded = std::make_unique<DecodedFunction>();
     decoded->id = id;
+    decoded->address = places.functions[id.index()];
     decoded->source = &module.function(id);
     image->by_id[id.index()] = decoded.get();
     image->functions.push_back(std::move(decoded));

@@ -228,7 +228,7 @@ LaneRef Decoder::symbol_address(const ir::Operand& operand, unsigned bits) {
   const ir::SymbolRef symbol = operand.as_symbol();
   const auto offset = static_cast<uint64_t>(operand.immediate);
   if (symbol.kind() == ir::SymbolRef::Kind::function) {
-    return constant(code_address(definition_of(module(), symbol.function())) + offset, bits);
+    return constant(places_.functions[symbol.function().index()] + offset, bits);
   }
   Address place;
   place.symbol = symbol;

@@ -148,6 +148,7 @@ Status LoadedProgram::fill_variable(const ScopedVariable& scoped) {
 }
 
 Status LoadedProgram::place_variables() {
+  places_.functions = code_addresses(module_);
   const std::vector<ScopedVariable> variables = variables_of(module_);
   uint64_t constant_bytes = 0;
   for (const ScopedVariable& variable : variables)
@@ -163,7 +164,7 @@ uint64_t LoadedProgram::symbol_value(const ir::Operand& operand) const {
   const ir::SymbolRef symbol = operand.as_symbol();
   const auto offset = static_cast<uint64_t>(operand.immediate);
   if (symbol.kind() == ir::SymbolRef::Kind::function)
-    return code_address(definition_of(module_, symbol.function())) + offset;
+    return places_.functions[symbol.function().index()] + offset;
   if (symbol.kind() != ir::SymbolRef::Kind::module_variable) return offset;
   auto place = places_.variables.find({nullptr, symbol.variable().index()});
   if (place == places_.variables.end()) return offset;

@@ -65,6 +65,7 @@ struct DecodedFunction {
   // names by the kernel's handles; else nullptr.
   const ir::Function* stream_of = nullptr;
   ir::FunctionId id;
+  uint64_t address = 0; // for calls through registers
   std::vector<MicroOp> code;
   std::vector<LaneRef> lists;                            // MicroOp::extra of operations with more operands than fit
   std::vector<std::shared_ptr<const void>> descriptions; // of operations with more data than fits a MicroOp
@@ -207,11 +208,11 @@ struct KernelImage {
 // The function itself, or its definition if `function` is a declaration.
 ir::FunctionId definition_of(const ir::Module& module, ir::FunctionId function);
 
-// Code addresses, for function pointers: generic addresses outside of memory. For definitions only.
+// Code addresses, for function pointers, by FunctionId: generic addresses outside of memory. A declaration has the
+// address of its definition. Kernels are numbered after all device functions, so that a kernel's variants in a module
+// leave the addresses that kernels can store as they were.
 inline constexpr uint64_t code_window = 0x7f04'0000'0000;
-constexpr uint64_t code_address(ir::FunctionId function) {
-  return code_window + (uint64_t(function.index()) + 1) * 16;
-}
+std::vector<uint64_t> code_addresses(const ir::Module& module);
 
 // Declared bytes of a variable, and its alignment. 0 for `x[]`.
 uint64_t variable_bytes(const ir::Variable& variable, std::span<const uint64_t> dimensions);
@@ -225,6 +226,7 @@ struct VariablePlace {
 struct ModulePlaces {
   // Key: nullptr and a VariableId of the module, or a function and a VariableId of its body.
   std::map<std::pair<const ir::Function*, uint32_t>, VariablePlace> variables;
+  std::vector<uint64_t> functions; // code_addresses of the module
 };
 
 // Decodes an entry and all functions it can call. Returns an error, with its position, for unsupported instructions.

@@ -164,7 +164,7 @@ const MicroOp* call_indirect(Warp& warp, const MicroOp& op) {
   const auto first = static_cast<unsigned>(std::countr_zero(warp.mask));
   const DecodedFunction* callee = nullptr;
   for (const auto& candidate : warp.block->image->functions)
-    if (code_address(candidate->id) == targets[first]) callee = candidate.get();
+    if (candidate->address == targets[first]) callee = candidate.get();
   if (!callee)
     return warp.block->fail(warp, op, first, fmt::format("call of {:#x}, which is no function", targets[first]));
   if (callee->parameters.size() != site.arguments.size())

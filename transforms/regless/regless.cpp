@@ -73,11 +73,28 @@ InstructionId asynchronous_writer(const Function& function) {
   return {};
 }
 
+// Returns an instruction that shares its statement with the one before it, so that no annotation can name it alone:
+// the reader makes an addition and a store of `st.u32 [%rd1], %r1+4`. Invalid if there is none.
+InstructionId second_of_statement(const Function& function) {
+  SourceRange before;
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block)) {
+      const Instruction& instruction = function.instructions[id];
+      if (instruction.kind != InstructionKind::real || instruction.range.empty()) continue;
+      if (instruction.range.begin == before.begin) return id;
+      before = instruction.range;
+    }
+  return {};
+}
+
 } // namespace
 
 Result<RegLessPlan> plan_regless(const Function& function, const RegLessOptions& options) {
   if (const InstructionId writer = asynchronous_writer(function); writer.valid())
     return Error{"has matrix products that write registers asynchronously", function.instructions[writer].range};
+  if (const InstructionId sum = second_of_statement(function); sum.valid())
+    return Error{"has a sum as an operand, which is a machine instruction without text of its own",
+                 function.instructions[sum].range};
   if (has_vector_registers(function)) return Error{"has registers that are vectors", function.header_range};
   Function copy = function;
   number_registers(copy);

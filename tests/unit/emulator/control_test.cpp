@@ -382,6 +382,31 @@ TEST_CASE("trap names the thread and the block") {
   CHECK(run.result.failure->has_thread);
 }
 
+// A module of variants holds further kernels; what a kernel stores may not depend on them.
+TEST_CASE("a stored function pointer is the same in a module with more kernels") {
+  const auto pointers_with = [](const std::string& before, const std::string& between) {
+    PtxRun run = run_ptx(kernel("k", ".param .u64 out", R"(
+  .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [out];
+  mov.u64 %rd2, one;
+  st.global.u64 [%rd1], %rd2;
+  mov.u64 %rd2, two;
+  st.global.u64 [%rd1+8], %rd2;
+  ret;)",
+                                before + ".func one() { ret; }\n" + between + ".func two() { ret; }\n"),
+                         {.kernel = "k"}, {zeros<uint64_t>(2)});
+    REQUIRE(run.error == "");
+    REQUIRE(run.failure() == "");
+    return run.buffer<uint64_t>(0);
+  };
+  const std::string more = ".entry other() { ret; }\n";
+  const std::vector<uint64_t> pointers = pointers_with("", "");
+  CHECK(pointers[0] != pointers[1]);
+  CHECK(pointers_with(more, "") == pointers);
+  CHECK(pointers_with("", more) == pointers);
+  CHECK(pointers_with(".func one();\n.func two();\n", "") != std::vector<uint64_t>{0, 0});
+}
+
 TEST_CASE("control that comes to a body's end returns") {
   // ptxas places EXIT or RET there.
   PtxRun kernel = run_ptx(with_thread(" setp.eq.u32 %p1, %r1, 3;\n @%p1 bra DONE;\n st.global.u32 [%rd1], %r1;\nDONE:"),
