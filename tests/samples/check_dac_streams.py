@@ -18,7 +18,7 @@ COLUMNS = ("instructions", "potentially-affine", "data", "addresses", "predicate
 
 
 def run(arguments):
-    child = subprocess.run(arguments, capture_output=True, text=True, timeout=120)
+    child = subprocess.run(arguments, capture_output=True, text=True, timeout=3600)
     if child.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, arguments))}: exit code {child.returncode}\n{child.stderr}")
     return child

@@ -35,7 +35,7 @@ def retarget(samples, folder, architecture):
 
 def assemble(tool, ptx, options, architecture, known):
     """Rewrites and assembles; a text that equals an original or an earlier result is not assembled again."""
-    child = run([tool, "opt", ptx, "-p", f"dac({options})", "--verify-each"], timeout=100)
+    child = run([tool, "opt", ptx, "-p", f"dac({options})", "--verify-each"], timeout=3600)
     if child.returncode != 0:
         return f"{ptx.name}: {child.stderr}"
     if child.stdout in known:
@@ -43,7 +43,7 @@ def assemble(tool, ptx, options, architecture, known):
     known.add(child.stdout)
     out = ptx.with_suffix(f".{len(known)}.ptx")
     out.write_text(child.stdout)
-    child = run(["ptxas", f"-arch={architecture}", out, "-o", out.with_suffix(".cubin")], timeout=100)
+    child = run(["ptxas", f"-arch={architecture}", out, "-o", out.with_suffix(".cubin")], timeout=3600)
     return f"{ptx.name}, {options}: {child.stderr}" if child.returncode != 0 else ""
 
 
@@ -54,7 +54,7 @@ def main():
         folder = pathlib.Path(name)
         launch_files = retarget(samples, folder, architecture)
         for options in sys.argv[4:]:
-            child = run([tool, "verify", *launch_files, "-p", f"dac({options})"], timeout=1000)
+            child = run([tool, "verify", *launch_files, "-p", f"dac({options})"], timeout=3600)
             print(f"dac({options}), {architecture}: {child.stdout.strip().splitlines()[-1:]}")
             if child.returncode != 0:
                 wrong.append(child.stdout + child.stderr)

@@ -25,7 +25,7 @@ REGISTER = re.compile(r"R\d+!?")
 def is_missed(tool, launch, ptx, kernel):
     """Does the machine report an error? In the kernel alone, usually; else in what earlier launches have left."""
     command = [tool, "run", launch, "--ptx", ptx, "--regless"]
-    return any(subprocess.run(command + more, capture_output=True, timeout=600).returncode != 0
+    return any(subprocess.run(command + more, capture_output=True, timeout=3600).returncode != 0
                for more in (["-k", kernel], []))
 
 
