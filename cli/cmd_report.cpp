@@ -25,6 +25,7 @@ struct ReportOptions {
   std::string gpu = "h200";
   std::vector<std::string> passes;
   bool no_ptxas = false;
+  std::vector<std::string> sources;
   std::string output = "report";
 };
 
@@ -37,7 +38,7 @@ int collect(const ReportOptions& options, const std::string& path, const ir::Mac
     show(status.error(), input->plan.source, session);
     return exit_diagnostics;
   }
-  const ReportSettings settings{machine, options.passes, !options.no_ptxas};
+  const ReportSettings settings{machine, options.passes, !options.no_ptxas, options.sources};
   cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
   Result<ReportRun> run = collect_facts(*input, settings, place);
   if (!run) {
@@ -122,6 +123,12 @@ Action set_up(Options& command, const Session& session) {
       .one_each();
   command.add_flag("--no-ptxas", options->no_ptxas,
                    "never run ptxas: registers are estimated, passes choose by the model");
+  command
+      .add_option("--source", options->sources,
+                  "a folder with the CUDA files that the PTX's line information names (nvcc -lineinfo), where they are "
+                  "neither there nor beside the PTX")
+      .type_name("DIR")
+      .one_each();
   command.add_option("-o,--output", options->output, "the folder that gets a page a kernel, and index.html (report)")
       .type_name("DIR");
   return [options, &session] { return run_report(*options, session); };

@@ -39,7 +39,16 @@ std::filesystem::path folder_of_builds() {
   return failure ? std::filesystem::path() : program.parent_path().parent_path().parent_path();
 }
 
+std::vector<std::string>& added_environments() {
+  static std::vector<std::string> environments;
+  return environments;
+}
+
 } // namespace
+
+void add_python_environment(const std::string& prefix) {
+  added_environments().push_back(prefix);
+}
 
 std::vector<std::string> cuda_program_folders() {
   std::vector<std::string> folders;
@@ -60,6 +69,8 @@ std::vector<std::string> cuda_program_folders() {
   for (const std::string& toolkit : toolkits)
     folders.push_back(toolkit + "/bin");
   if (const char* environment = std::getenv("VIRTUAL_ENV"); environment != nullptr && *environment != '\0')
+    add_wheel_folders(environment, folders);
+  for (const std::string& environment : added_environments())
     add_wheel_folders(environment, folders);
   if (const std::filesystem::path builds = folder_of_builds(); !builds.empty())
     add_wheel_folders(builds / "ptxas", folders);

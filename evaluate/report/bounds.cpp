@@ -25,8 +25,8 @@ std::string_view advice(timing::Cause cause) {
   case memory_port:
     return "The load/store units are full: wider accesses, or ones that touch fewer sectors and banks, make it faster.";
   case instruction_fetch:
-    return "Instructions arrive too slowly: the code is larger than the schedulers' instruction caches. Unroll less, or "
-           "keep warps together.";
+    return "Instructions arrive too slowly: the code is larger than the schedulers' instruction caches. Unroll less, "
+           "or keep warps together.";
   case staging:
   case expansion:
     return "The technique's own unit for registers or addresses is full.";

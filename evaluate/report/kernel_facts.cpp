@@ -75,22 +75,6 @@ uint32_t line_of(const ir::Function& function, ir::InstructionId id) {
   return range.empty() ? 0 : function.module().source.locate(range.begin).line;
 }
 
-// The CUDA source line of the last .loc before each instruction, by ID.
-std::vector<uint32_t> cuda_lines(const ir::Function& function) {
-  std::vector<uint32_t> lines(function.instructions.size());
-  uint32_t now = 0;
-  for (ir::BlockId block : function.layout)
-    for (ir::InstructionId id : function.instructions_in(block)) {
-      if (function.instructions[id].kind == ir::InstructionKind::location) {
-        const auto operands = function.operands_of(id);
-        if (operands.size() >= 3 && operands[1].is(ir::OperandKind::integer))
-          now = static_cast<uint32_t>(operands[1].immediate);
-      }
-      lines[id.index()] = now;
-    }
-  return lines;
-}
-
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words)
@@ -113,7 +97,7 @@ std::vector<SourceRow> source_rows(const ir::Function& function, const Sources& 
   const MachineListing listing =
       machine_listing(function, sources.settings.machine, sources.settings.machine.compute_capability);
   const std::vector<uint32_t> live = live_registers(function, sources.settings.machine.compute_capability);
-  const std::vector<uint32_t> cuda = cuda_lines(function);
+  const std::vector<CudaPosition> cuda = cuda_positions(function);
   const auto counters = sources.counters.find(&function);
   const auto study = sources.study.by_instruction.find(&function);
   std::vector<SourceRow> rows;
@@ -128,7 +112,7 @@ std::vector<SourceRow> source_rows(const ir::Function& function, const Sources& 
       if (is_worth_saying(remark)) row.remarks.push_back(remark);
     const size_t id = line.instruction.index();
     if (!line.is_label && id < function.instructions.size()) {
-      row.cuda_line = cuda[id];
+      row.cuda = cuda[id];
       if (id < live.size()) row.live = live[id];
       if (counters != sources.counters.end() && id < counters->second.size()) row.counters = counters->second[id];
       if (study != sources.study.by_instruction.end())
@@ -139,6 +123,15 @@ std::vector<SourceRow> source_rows(const ir::Function& function, const Sources& 
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+std::vector<CudaShare> cuda_shares(const std::vector<SourceRow>& rows) {
+  std::vector<CudaShare> shares;
+  for (const SourceRow& row : rows)
+    if (!row.is_label)
+      shares.push_back(
+          {row.cuda, row.line, row.counters.executions * row.machine_instructions, row.counters.transactions});
+  return shares;
 }
 
 // The branch at the end of a block, if there is one.
@@ -300,6 +293,7 @@ Result<ReportRun> collect_facts(const LaunchInput& input, const ReportSettings& 
   if (run.failure) return run;
   Result<Counters> counters = run_with_counters(input, settings, place, run.failure);
   if (!counters) return counters.error();
+  CudaSources cuda(*input.module, settings.source_folders);
   for (const std::string& name : kernels_of(input.plan)) {
     StudySettings study_settings{.machine = settings.machine, .sample = std::nullopt, .kernel = name};
     Result<StudyRun> studied = study(input, study_settings, place);
@@ -311,6 +305,7 @@ Result<ReportRun> collect_facts(const LaunchInput& input, const ReportSettings& 
     if (const ir::Function* function = launch::find_kernel(*input.module, name)) {
       const Sources sources{settings, *counters, studied->result};
       facts.rows = source_rows(*function, sources);
+      facts.cuda = lines_by_file(cuda_shares(facts.rows), cuda);
       facts.blocks = flow_blocks(*function, sources, facts.rows);
       for (const SourceRow& row : facts.rows)
         facts.most_live = std::max(facts.most_live, row.live);

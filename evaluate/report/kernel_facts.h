@@ -4,6 +4,7 @@
 
 #include "emulator/core/counters.h"
 #include "evaluate/diff/diff_render.h"
+#include "evaluate/report/cuda_source.h"
 #include "evaluate/score/score.h"
 #include "evaluate/study/study.h"
 
@@ -17,8 +18,8 @@ namespace ptxrewrite::evaluate {
 // A line of a kernel's text: an instruction, or a label.
 struct SourceRow {
   bool is_label = false;
-  uint32_t line = 0;      // of the PTX, 1-based; 0 if the machine's assembler adds it
-  uint32_t cuda_line = 0; // by the last .loc; 0 if there is none
+  uint32_t line = 0; // of the PTX, 1-based; 0 if the machine's assembler adds it
+  CudaPosition cuda;
   std::string text;
   emulator::InstructionCounters counters; // summed over all launches
   std::optional<double> redundant;        // share of the executions; empty if its values were not examined
@@ -55,6 +56,7 @@ struct TechniqueLeft {
 struct KernelFacts {
   std::string kernel;
   std::vector<SourceRow> rows;
+  std::vector<CudaFileLines> cuda; // empty without line information
   std::vector<FlowBlock> blocks;
   std::vector<TechniqueLeft> techniques;
   uint32_t most_live = 0;           // registers at the point of highest pressure
@@ -67,6 +69,7 @@ struct ReportSettings {
   const ir::Machine& machine;
   std::vector<std::string> passes; // one version for each; remarks and the difference belong to the first
   bool run_ptxas = true;
+  std::vector<std::string> source_folders = {}; // where CUDA files are looked for, too
 };
 
 struct FileFacts {

@@ -81,6 +81,13 @@ std::string PageTable::html(std::string_view css) const {
   return out + "</tbody></table></div>\n";
 }
 
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view space = " \t\r\n";
+  const size_t begin = text.find_first_not_of(space);
+  return begin == std::string_view::npos ? std::string_view()
+                                         : text.substr(begin, text.find_last_not_of(space) + 1 - begin);
+}
+
 std::string bar_cell(double share, std::string_view text, double key) {
   return fmt::format("<td class=\"c\" style=\"--h:{:.1f}%\" data-k=\"{:.6g}\">{}</td>",
                      100 * std::clamp(share, 0.0, 1.0), key, text);
@@ -127,8 +134,8 @@ std::string curve_chart(const Curve& curve) {
                        right ? "end" : "start", escaped(curve.mark));
   }
   return out +
-         fmt::format("<text class=\"soft\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}: {}</text></svg></figure>\n",
-                     left + width / 2, top + height + 34, escaped(curve.x_name), escaped(curve.y_name));
+         fmt::format("<text class=\"soft\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{} by {}</text></svg></figure>\n",
+                     left + width / 2, top + height + 34, escaped(curve.y_name), escaped(curve.x_name));
 }
 
 std::string stack_bar(std::span<const StackPart> parts, double whole, std::span<const std::string> letters) {

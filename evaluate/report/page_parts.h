@@ -28,6 +28,8 @@ struct PageTable {
 };
 // A cell with a bar as background: `share` of the cell's width. `key`: the sort key.
 std::string bar_cell(double share, std::string_view text, double key);
+// The same in the colour of heat.
+std::string heat_cell(uint64_t key, double share, std::string_view text);
 
 // y over x, as steps or straight lines, with one point marked and labelled.
 struct Curve {
@@ -40,6 +42,9 @@ struct Curve {
 };
 std::string curve_chart(const Curve& curve);
 
+// Without white space at both ends.
+std::string_view trimmed(std::string_view text);
+
 // Parts of a whole as a bar, each with a letter that is explained in a legend.
 struct StackPart {
   std::string name;
@@ -49,6 +54,11 @@ struct StackPart {
 inline constexpr unsigned stack_colours = 12;
 std::string stack_bar(std::span<const StackPart> parts, double whole, std::span<const std::string> letters);
 
+// The lines of CUDA that issue most; empty if no file of them is at hand.
+std::string hot_cuda_lines(const KernelFacts& facts);
+// The CUDA source by file, with the counts of each line and links to its PTX; without line information a sentence on
+// how to get it.
+std::string cuda_view(const KernelFacts& facts);
 // A kernel's text, line by line, with the counts of each line.
 std::string source_view(const KernelFacts& facts);
 // Blocks from top to bottom with their warps, and edges with their threads.

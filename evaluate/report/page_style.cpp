@@ -28,7 +28,8 @@ nav{display:flex;flex-wrap:wrap;gap:2px 14px;margin:8px 0}
 .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,360px),1fr));gap:8px 28px}
 svg{max-width:100%;height:auto;display:block}svg text{font:12px system-ui,sans-serif;fill:var(--ink)}
 svg .axis{stroke:var(--line);fill:none}svg .ink{stroke:var(--ink);fill:none}svg .area{fill:var(--cool);opacity:.55}
-svg .mark{fill:var(--c1);stroke:var(--ink)}svg .box{fill:var(--box);stroke:var(--soft)}svg .heat{fill:var(--heat)}
+svg .mark{fill:var(--c1);stroke:var(--ink)}svg .mark+text{paint-order:stroke;stroke:var(--page);stroke-width:4px}
+svg .box{fill:var(--box);stroke:var(--soft)}svg .heat{fill:var(--heat)}
 svg .edge{stroke:var(--soft);fill:none}svg text.soft{fill:var(--soft)}
 table{border-collapse:collapse}th.name{white-space:normal;max-width:24ch}th,td{padding:2px 9px;text-align:right;vertical-align:top;white-space:nowrap}
 th{border-bottom:1px solid var(--soft);position:relative;cursor:pointer;font-size:13px;color:var(--soft)}
@@ -42,6 +43,7 @@ td.ptx{font:13px/1.45 ui-monospace,monospace;text-align:left;white-space:pre-wra
 td.ptx i{display:block;font:13px/1.4 system-ui,sans-serif;color:var(--soft);padding-left:2ch}
 td.ptx i:before{content:"\25b8 "}td.ptx details{font:13px/1.4 system-ui,sans-serif;color:var(--soft);padding-left:2ch}
 td.ptx details i{padding-left:0}
+td.ptx u{display:block;text-decoration:none;color:var(--soft);border-top:1px dotted var(--line)}
 td.mono{font:12px/1.6 ui-monospace,monospace;text-align:left;color:var(--soft);white-space:normal}
 tr:target{outline:2px solid var(--link)}
 .bar{display:flex;height:24px;border-radius:3px;overflow:hidden;margin:2px 0}

@@ -383,10 +383,14 @@ std::string report_page(const FileFacts& file, size_t number) {
   if (input.versions.empty()) return out + "<p>It was not launched.</p>\n" + page_end();
   out += tiles(input) + lead(input) +
          "<nav><a href=\"#versions\">versions</a><a href=\"#techniques\">techniques</a><a href=\"#stack\">CPI "
-         "stack</a><a href=\"#source\">source</a><a href=\"#flow\">control flow</a><a href=\"#registers\">registers"
+         "stack</a><a href=\"#cuda\">CUDA</a><a href=\"#source\">PTX</a><a href=\"#flow\">control flow</a><a "
+         "href=\"#registers\">registers"
          "</a><a href=\"#roofline\">roofline</a><a href=\"#energy\">energy</a><a href=\"#passes\">before and after</a>"
          "</nav>\n";
-  out += "<div class=\"pair\"><div><h3>Where instructions go</h3>" + hot_lines(input) + "</div></div>\n";
+  const std::string cuda = hot_cuda_lines(input.facts);
+  out += "<div class=\"pair\">" +
+         (cuda.empty() ? "" : "<div><h3>Lines of CUDA that issue most</h3>" + cuda + "</div>") +
+         "<div><h3>Lines of PTX that issue most</h3>" + hot_lines(input) + "</div></div>\n";
   out += section("versions", "What the passes give", versions_table(input));
   out += section("techniques", "What each technique would leave",
                  "<p class=\"soft\">Of the machine instructions of this run, if the technique took all that it can: "
@@ -394,11 +398,18 @@ std::string report_page(const FileFacts& file, size_t number) {
                      techniques_table(input));
   out += section("stack", "Clocks by cause (CPI stack)", stack_section(input));
   out +=
-      section("source", "Source",
-              "<p class=\"soft\">Issued: machine instructions by warps. Redundant: executions in which all warps of "
-              "the block take the same values. Transactions: sectors of 32 bytes, or passes over the banks of shared "
-              "memory. A click on a head sorts.</p>\n" +
-                  source_view(input.facts));
+      section("cuda", "CUDA source",
+              (input.facts.cuda.empty() ? ""
+                                        : "<p class=\"soft\">Sums over the PTX of each line. Instructions of inlined "
+                                          "functions count for the lines of those functions.</p>\n") +
+                  cuda_view(input.facts));
+  out += section(
+      "source", "PTX source",
+      "<p class=\"soft\">Issued: machine instructions by warps. Redundant: executions in which all warps of "
+      "the block take the same values. Transactions: sectors of 32 bytes, or passes over the banks of shared "
+      "memory. Notes below a line: what the lowering makes of it, with the machine instructions that it saves (-1) or "
+      "adds (+1), and what the passes say. A click on a head sorts.</p>\n" +
+          source_view(input.facts));
   out += section("flow", "Control flow",
                  "<p class=\"soft\">Blocks in the order of the text; edges with the threads that take them, falls "
                  "dashed; the bar is the share of what is issued.</p>\n" +

@@ -6,18 +6,36 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace ptxrewrite::evaluate {
 namespace {
 
-std::string heat_cell(uint64_t value, uint64_t most, std::string_view css) {
-  if (value == 0) return fmt::format("<td class=\"{}\" data-k=\"0\"></td>", css);
-  return fmt::format("<td class=\"h {}\" style=\"--h:{:.1f}%\" data-k=\"{}\">{}</td>", css,
-                     100 * double(value) / double(most), value, value);
+std::string count_cell(uint64_t value, uint64_t most) {
+  if (value == 0) return "<td data-k=\"0\"></td>";
+  return heat_cell(value, double(value) / double(most), std::to_string(value));
 }
 
-std::string text_cell(const SourceRow& row) {
+// Lines of CUDA by their positions.
+using CudaTexts = std::map<CudaPosition, std::string>;
+
+CudaTexts cuda_texts(const KernelFacts& facts) {
+  CudaTexts texts;
+  for (const CudaFileLines& file : facts.cuda)
+    for (const CudaLine& line : file.lines) {
+      const std::string_view text = trimmed(line.text);
+      if (!text.empty())
+        texts[{file.file, line.line}] = fmt::format("<u><a href=\"#C{}-{}\">{}{}{}</a> {}</u>", file.file, line.line,
+                                                    facts.cuda.size() > 1 ? escaped(file.name) : "",
+                                                    facts.cuda.size() > 1 ? ":" : "", line.line, escaped(text));
+    }
+  return texts;
+}
+
+// `cuda`: the line of CUDA at which the row begins; empty if it is that of the row before.
+std::string text_cell(const SourceRow& row, std::string_view cuda) {
   std::string out = "<td class=\"ptx\">";
+  out += cuda;
   out += row.is_label ? "" : "  ";
   append_escaped(out, row.text);
   // A rewrite can have many conditions for one line; only the first few are shown.
@@ -50,11 +68,11 @@ std::string line_number(const ListingLine& line) {
 
 std::string source_view(const KernelFacts& facts) {
   uint64_t most_issued = 1, most_transactions = 1;
-  bool has_cuda = false;
+  const bool has_cuda = !facts.cuda.empty();
+  const CudaTexts texts = cuda_texts(facts);
   for (const SourceRow& row : facts.rows) {
     most_issued = std::max(most_issued, row.counters.executions * row.machine_instructions);
     most_transactions = std::max(most_transactions, row.counters.transactions);
-    has_cuda |= row.cuda_line != 0;
   }
   std::string out = fmt::format(
       "<div class=\"scroll\"><table class=\"s\"><thead><tr><th scope=\"col\">line</th>{}<th scope=\"col\">issued</th>"
@@ -62,16 +80,20 @@ std::string source_view(const KernelFacts& facts) {
       "transactions</th><th scope=\"col\">redundant</th><th scope=\"col\" class=\"wide\">live</th><th scope=\"col\" "
       "class=\"t\">PTX</th><th scope=\"col\" class=\"t wide\">machine</th></tr></thead><tbody>\n",
       has_cuda ? "<th scope=\"col\" class=\"wide\">CUDA</th>" : "");
+  CudaPosition before;
   for (const SourceRow& row : facts.rows) {
     const uint64_t issued = row.counters.executions * row.machine_instructions;
-    const std::string cuda = row.cuda_line ? std::to_string(row.cuda_line) : "";
+    const std::string cuda =
+        row.cuda.known() ? fmt::format("<a href=\"#C{0}-{1}\">{1}</a>", row.cuda.file, row.cuda.line) : "";
+    const auto text = row.is_label || row.cuda == before ? texts.end() : texts.find(row.cuda);
+    if (!row.is_label) before = row.cuda;
     out += row.line ? fmt::format("<tr id=\"L{0}\"><td>{0}</td>", row.line) : "<tr><td></td>";
-    if (has_cuda) out += "<td class=\"wide\">" + cuda + "</td>";
-    out += heat_cell(issued, most_issued, "");
+    if (has_cuda) out += fmt::format("<td class=\"wide\" data-k=\"{}\">{}</td>", row.cuda.line, cuda);
+    out += count_cell(issued, most_issued);
     out += row.counters.executions ? fmt::format("<td class=\"wide\">{}</td><td class=\"wide\">{}</td>",
                                                  row.counters.executions, row.counters.lanes)
                                    : "<td class=\"wide\"></td><td class=\"wide\"></td>";
-    out += heat_cell(row.counters.transactions, most_transactions, "");
+    out += count_cell(row.counters.transactions, most_transactions);
     out += row.redundant && *row.redundant >= 0.0005
                ? fmt::format("<td class=\"c\" style=\"--h:{0:.1f}%\" data-k=\"{0:.2f}\">{0:.0f} %</td>",
                              100 * std::min(1.0, *row.redundant))
@@ -80,8 +102,9 @@ std::string source_view(const KernelFacts& facts) {
                ? "<td class=\"wide\"></td>"
                : fmt::format("<td class=\"c wide\" style=\"--h:{:.1f}%\" data-k=\"{}\">{}</td>",
                              100.0 * row.live / std::max(1u, facts.most_live), row.live, row.live);
-    out += text_cell(row) + "<td class=\"mono wide\">" + escaped(row.machine) +
-           (row.machine_instructions > 1 ? fmt::format(" ({})", row.machine_instructions) : "") + "</td></tr>\n";
+    out += text_cell(row, text == texts.end() ? std::string_view() : text->second) + "<td class=\"mono wide\">" +
+           escaped(row.machine) + (row.machine_instructions > 1 ? fmt::format(" ({})", row.machine_instructions) : "") +
+           "</td></tr>\n";
   }
   return out + "</tbody></table></div>\n";
 }

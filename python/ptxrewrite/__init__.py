@@ -14,12 +14,12 @@ from .diagnostics import Diagnostic, KernelFault, PtxError
 from .emulator import Kernel, Launch, Run, Score
 from .example import EXAMPLE
 from .module import Module
-from .rewrite import Difference, Proof, Result, analyze, diff, machines, optimize, passes, prove, register_pass
+from .rewrite import Difference, Proof, Result, analyze, diff, machines, optimize, passes, prove, ptxas, register_pass
 from .tools import score, study, verify
 
 __all__ = [
     "Builder", "Diagnostic", "Difference", "EXAMPLE", "Function", "Instruction", "Kernel", "KernelFault", "Launch",
     "Module", "Operand", "PassContext", "Proof", "PtxError", "Result", "Run", "Score", "Value", "__version__",
-    "analyze", "diff", "machines", "optimize", "passes", "prove", "register_pass", "remove", "score", "set_operands",
-    "study", "verify",
+    "analyze", "diff", "machines", "optimize", "passes", "prove", "ptxas", "register_pass", "remove", "score",
+    "set_operands", "study", "verify",
 ]

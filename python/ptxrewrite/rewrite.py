@@ -189,6 +189,12 @@ def passes() -> List[Dict[str, Any]]:
     return json.loads(_core.passes())
 
 
+def ptxas() -> str:
+    """Release and path of the assembler that passes and scores ask, or why there is none: PTXREWRITE_PTXAS and PTXAS,
+    PATH, toolkits, and NVIDIA's wheel nvidia-cuda-nvcc in this environment are searched for it, in this order."""
+    return _core.ptxas()
+
+
 def machines() -> List[str]:
     """Returns the names of the built-in machines."""
     return _core.machines()

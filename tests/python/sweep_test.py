@@ -130,6 +130,23 @@ def test_keys_are_of_contents():
         assert not set(keys()) & set(first)
 
 
+def test_keys_are_of_the_assembler_where_it_is_asked():
+    with tempfile.TemporaryDirectory() as folder:
+        write(folder, "saxpy.ptx", EXAMPLE)
+        write(folder, "one.toml", LAUNCH.replace("COUNT", "8"))
+
+        def keys(options, release):
+            plan.assembler, kept = lambda: release, plan.assembler
+            try:
+                return [point.key for point in sweep_in(folder, '[[kernels]]\nlaunch = "one.toml"\n' + options).points()]
+            finally:
+                plan.assembler = kept
+
+        without = "[options]\nrun_ptxas = false\n"
+        assert keys(without, "ptxas 13.0") == keys(without, "ptxas 13.5")
+        assert keys("", "ptxas 13.0") == keys("", "ptxas 13.0") != keys("", "ptxas 13.5")
+
+
 def test_failures_are_rows():
     with tempfile.TemporaryDirectory() as folder:
         write(folder, "saxpy.ptx", EXAMPLE)

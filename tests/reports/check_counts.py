@@ -117,4 +117,5 @@ def main():
     print("counts of the page are those counted by hand")
 
 
-main()
+if __name__ == "__main__":
+    main()

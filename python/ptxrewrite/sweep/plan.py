@@ -87,6 +87,12 @@ def _command_tool_hash() -> str:
 
 
 @functools.lru_cache(maxsize=None)
+def assembler() -> str:
+    """The release of ptxas, without its path, which is each machine's own."""
+    return _core.ptxas().split(" (")[0]
+
+
+@functools.lru_cache(maxsize=None)
 def file_hash(path: str) -> str:
     return _hash_of(Path(path).read_bytes())
 
@@ -213,12 +219,14 @@ class Sweep:
         modules = [file_hash(path) for path in self.modules]
         options = json.dumps(self.options, sort_keys=True)
         pipelines = self._pipelines()
+        asks_ptxas = self.tool == "score" and self.options.get("run_ptxas", True)
+        release = assembler() if asks_ptxas else ""
         machines = self.machines if self.tool in ("score", "study") else [""]
         for launch, size, kernels in self._launches():
             content = _content_hash(launch, size, kernels) if Path(launch).is_file() else launch
             for machine, (passes, parameters) in itertools.product(machines, pipelines):
                 described = [tool_hash(), self.tool, content, size, kernels, _machine_hash(machine), passes, options,
-                             *modules]
+                             release, *modules]
                 key = _hash_of(*(text.encode() for text in described))[:32]
                 if key in seen:
                     continue

@@ -1,4 +1,5 @@
 // The ptxas runner. Cases that need ptxas report it and pass if there is none.
+#include "support/cuda_programs.h"
 #include "support/file_io.h"
 #include "support/ptxas.h"
 
@@ -149,6 +150,21 @@ TEST_CASE("a missing ptxas is an error that says what to do") {
   auto run = assemble(shared_kernel);
   REQUIRE_FALSE(run.ok());
   CHECK(run.error().message.find("PTXREWRITE_PTXAS") != std::string::npos);
+}
+
+TEST_CASE("NVIDIA's wheel in the environment of a running interpreter is one of the places") {
+  auto directory = TempDirectory::create();
+  REQUIRE(directory);
+  const std::string bin = directory->file("lib/python3.12/site-packages/nvidia/cu13/bin");
+  std::filesystem::create_directories(bin);
+  REQUIRE(write_file(bin + "/ptxas", "#!/bin/sh\n").ok());
+  REQUIRE(::chmod((bin + "/ptxas").c_str(), 0755) == 0);
+  const std::vector<std::string> before = all_ptxas();
+  CHECK(std::ranges::find(before, bin + "/ptxas") == before.end());
+  add_python_environment(directory->path().string());
+  const std::vector<std::string> after = all_ptxas();
+  CHECK(std::ranges::find(after, bin + "/ptxas") != after.end());
+  CHECK(after.front() == before.front()); // behind PATH and toolkits
 }
 
 TEST_CASE("NVIDIA's wheel in a virtual environment is one of the places") {
