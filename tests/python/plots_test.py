@@ -30,9 +30,13 @@ def test_page():
         page = Path(folder, "page.html")
         plots.write_page(Path(folder), page)
         text = page.read_text(encoding="utf-8")
-        assert "<!-- 1.250 -->" in text and "<!-- 1.000 -->" in text  # matplotlib's comment for text: 2 us over 1.6 us
-        assert text.count("<svg") == 4 and "no &lt;such&gt; pass" in text and "<b>" not in text
-        assert "<!-- 0.750 -->" in text
+        assert ">1.250</text>" in text and ">1.000</text>" in text  # 2 us over 1.6 us
+        # All machines, machines with an original, heat map, sensitivity, stacks of one kernel.
+        assert text.count("<svg") == 5 and "no &lt;such&gt; pass" in text and "<b>" not in text
+        assert ">0.750</text>" in text
+        # Stacks: both originals, and r2d2 on h200; on a100 r2d2 has the same time as the original.
+        assert ">h200 original, 2 us</text>" in text and ">a100 original, 3 us</text>" in text
+        assert ">h200 r2d2, 1.6 us</text>" in text and ">a100 r2d2, 3 us</text>" not in text
         assert not re.search(r"(?:src|href)=\"http", text)
         again = Path(folder, "again.html")
         plots.write_page(Path(folder), again)

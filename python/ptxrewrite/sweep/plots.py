@@ -14,11 +14,20 @@ from .store import Store
 
 Row = Dict[str, Any]
 # Distinguishable with colour blindness, too (Okabe and Ito 2008), and every version has its own mark.
-COLOURS = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#f0e442", "#000000"]
+COLOURS = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#b8a800", "#808080"]
 MARKS = "osD^vP*X"
-STYLE = """body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em; color: #222;
-background: #fff } svg { max-width: 100%; height: auto } table { border-collapse: collapse } td, th { padding: .2em .8em;
-text-align: right } td:first-child, th:first-child { text-align: left } th { border-bottom: 1px solid #888 }"""
+# Colours of CPI stacks, those of the pages of kernels (Paul Tol's "light" colours and four more).
+STACK = ["#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00", "#b79bd1", "#cfd4d9",
+         "#d0a37c", "#e8a0dc"]
+LINES = "#888888"  # axes; visible on light and dark pages
+FIXED_BLACK = "#010101"  # text on coloured backgrounds; the style recolours other black text
+STYLE = """:root { color-scheme: light dark; --ink: #1b1f24; --page: #fff }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --page: #0d1117 } }
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em; color: var(--ink);
+background: var(--page) } svg { max-width: 100%; min-width: 34em; height: auto } svg text { fill: var(--ink) } .scroll { overflow-x: auto }
+table { border-collapse: collapse } td, th { padding: .2em .8em; text-align: right; vertical-align: top }
+td, p { overflow-wrap: anywhere }
+td:first-child, th:first-child { text-align: left } th { border-bottom: 1px solid #888 }"""
 
 
 def _pyplot():
@@ -27,7 +36,11 @@ def _pyplot():
     except ImportError:
         raise SweepError("plots need matplotlib") from None
     matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "ptxrewrite"  # makes the same page for the same table
+    matplotlib.rcParams.update({
+        "svg.hashsalt": "ptxrewrite",  # makes the same page for the same table
+        "svg.fonttype": "none", "figure.facecolor": "none", "axes.facecolor": "none", "legend.framealpha": 0,
+        "axes.edgecolor": LINES, "xtick.color": LINES, "ytick.color": LINES, "xtick.labelcolor": "black",
+        "ytick.labelcolor": "black", "hatch.color": "#555555", "hatch.linewidth": 0.6})
     from matplotlib import pyplot
     return pyplot
 
@@ -37,7 +50,7 @@ def _svg(figure) -> str:
     figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None})
     _pyplot().close(figure)
     text = out.getvalue()
-    return text[text.index("<svg"):]
+    return f"<div class=\"scroll\">{text[text.index('<svg'):]}</div>"
 
 
 def _sums(rows: List[Row]) -> Dict[Tuple[str, str, str, str], Row]:
@@ -59,40 +72,76 @@ def pareto(points: List[Tuple[float, float]]) -> List[Tuple[float, float]]:
     return front
 
 
-def _pareto_figure(sums) -> str:
-    """Time and energy of each machine and pipeline, as geometric means over the launches that all of them have."""
+def _means(sums) -> Tuple[int, Dict[Tuple[str, str], Tuple[float, float]]]:
+    """us and uJ of each machine and pipeline, as geometric means over the launches that all of them have, and how many
+    launches those are."""
     by_version: Dict[Tuple[str, str], Dict[Tuple[str, str], Row]] = defaultdict(dict)
     for (launch, size, machine, passes), total in sums.items():
         if total["seconds"] > 0 and total["joule"] > 0:
             by_version[machine, passes][launch, size] = total
-    if not by_version:
-        return "<p>No energy is known.</p>"
-    common = set.intersection(*(set(found) for found in by_version.values()))
-    if not common:
-        return "<p>No launch has a result for all machines and pipelines.</p>"
+    common = set.intersection(*(set(found) for found in by_version.values())) if by_version else set()
 
     def mean(found, what):
-        return math.exp(sum(math.log(found[one][what]) for one in common) / len(common))
+        return 1e6 * math.exp(sum(math.log(found[one][what]) for one in common) / len(common))
 
+    return len(common), {version: (mean(found, "seconds"), mean(found, "joule"))
+                         for version, found in sorted(by_version.items()) if common}
+
+
+def _pareto_figure(sums) -> str:
+    """All machines, and each machine relative to its original: on one scale, points of a machine cover each other."""
+    launches, means = _means(sums)
+    if not means:
+        return "<p>No energy is known, or no launch has a result for all machines and pipelines.</p>"
     pyplot = _pyplot()
-    figure, axes = pyplot.subplots(figsize=(8, 5))
-    pipelines = sorted({passes for _, passes in by_version})
-    points = []
-    for (machine, passes), found in sorted(by_version.items()):
-        point = mean(found, "seconds") * 1e6, mean(found, "joule") * 1e6
-        points.append(point)
-        number = pipelines.index(passes) % len(MARKS)
-        axes.plot(*point, MARKS[number], color=COLOURS[number])
-        # Names of points on top of others would cover theirs: the legend identifies those by their marks.
-        if all(abs(math.log(point[0] / other[0])) > 0.03 or abs(math.log(point[1] / other[1])) > 0.03
-               for other in points[:-1]):
-            axes.annotate(f"{machine} {passes}", point, fontsize=7, xytext=(4, 4), textcoords="offset points")
-    for number, passes in enumerate(pipelines):
-        axes.plot([], [], MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], label=passes or "original")
-    axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
-    axes.plot(*zip(*pareto(points)), color="#888", linewidth=1, zorder=0)
+    pipelines = sorted({passes for _, passes in means})
+    look = {passes: (MARKS[number % len(MARKS)], COLOURS[number % len(COLOURS)])
+            for number, passes in enumerate(pipelines)}
+    figure, axes = pyplot.subplots(figsize=(8, 4.5))
+    machines = sorted({machine for machine, _ in means})
+    for (machine, passes), point in means.items():
+        axes.plot(*point, look[passes][0], color=look[passes][1], markersize=5)
+    for machine in machines:
+        right = max((point for (one, _), point in means.items() if one == machine))
+        axes.annotate(machine, right, xytext=(8, -3), textcoords="offset points")
+    for passes in pipelines:
+        axes.plot([], [], look[passes][0], color=look[passes][1], label=passes or "original")
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.plot(*zip(*pareto(list(means.values()))), color=LINES, linewidth=1, zorder=0)
+    axes.margins(x=0.12)
     axes.set(xscale="log", yscale="log", xlabel="time, us", ylabel="energy, uJ",
-             title=f"geometric means of {len(common)} launches; the line joins what nothing beats in both")
+             title=f"geometric means of {launches} launches; the line joins what nothing beats in both")
+    return _svg(figure) + _pareto_of_machines(means, machines, look)
+
+
+def _pareto_of_machines(means, machines: List[str], look) -> str:
+    machines = [machine for machine in machines if (machine, "") in means and len(look) > 1]
+    if not machines:
+        return ""
+    pyplot = _pyplot()
+    columns = min(2, len(machines))
+    rows = (len(machines) + columns - 1) // columns
+    figure, panels = pyplot.subplots(rows, columns, figsize=(4.6 * columns, 3.4 * rows), squeeze=False)
+    for panel in panels.flat[len(machines):]:
+        panel.set_visible(False)
+    for panel, machine in zip(panels.flat, machines):
+        base = means[machine, ""]
+        points = {passes: (point[0] / base[0], point[1] / base[1]) for (one, passes), point in means.items()
+                  if one == machine}
+        front = pareto(list(points.values()))
+        for passes, point in points.items():
+            panel.plot(*point, look[passes][0], color=look[passes][1])
+        named = set()
+        for passes, point in points.items():  # equal points get one name
+            if point in front and point not in named:
+                named.add(point)
+                panel.annotate(passes or "original", point, fontsize=8, xytext=(5, 5), textcoords="offset points")
+        panel.plot(*zip(*front), color=LINES, linewidth=1, zorder=0)
+        panel.axhline(1, color=LINES, linewidth=0.5, linestyle=":")
+        panel.axvline(1, color=LINES, linewidth=0.5, linestyle=":")
+        panel.margins(x=0.2, y=0.15)
+        panel.set(title=machine, xlabel="time, to the original", ylabel="energy, to the original")
+    figure.tight_layout()
     return _svg(figure)
 
 
@@ -115,7 +164,7 @@ def _heat_map(sums) -> str:
     for y, row in enumerate(values):
         for x, value in enumerate(row):
             axes.text(x, y, "-" if math.isnan(value) else f"{value:.3f}", ha="center", va="center",
-                      color="white" if abs(value - 1) > 0.75 * reach else "black")
+                      color="white" if abs(value - 1) > 0.75 * reach else FIXED_BLACK)
     axes.set_xticks(range(len(pipelines)), pipelines, rotation=30, ha="right")
     axes.set_yticks(range(len(machines)), machines)
     axes.set_title("times as fast as the original")
@@ -157,31 +206,50 @@ def _sensitivity(rows: List[Row]) -> str:
     return "\n".join(pictures) or "<p>No parameter takes several numbers.</p>"
 
 
+def _versions_of_stacks(group: List[Row], most: int) -> List[Row]:
+    """The original on each machine, and the pipelines with the largest differences in time."""
+    base = {row["machine"]: row for row in group if not row["passes"]}
+
+    def change(row):
+        return abs(math.log(row["seconds"] / base[row["machine"]]["seconds"])) if row["machine"] in base else math.inf
+
+    changed = sorted((row for row in group if row["passes"] and change(row) > 0.005), key=change, reverse=True)
+    chosen = (list(base.values()) + changed)[:most] or group[:most]
+    return sorted(chosen, key=lambda row: (row["machine"], row["passes"]))
+
+
 def _stacks(rows: List[Row], most: int = 12) -> str:
-    """CPI stacks of the slowest kernels, machines and pipelines side by side."""
+    """CPI stacks of the slowest kernels, machines and pipelines side by side. A cause has the same colour in all of
+    them; the less frequent causes repeat colours with a hatch."""
     kernels = defaultdict(list)
     for row in rows:
         kernels[row["launch"], row["size"], row["kernel"]].append(row)
-    chosen = sorted(kernels.items(), key=lambda item: -max(row["seconds"] for row in item[1]))[:most]
-    causes = sorted({name for _, group in chosen for row in group for name in row
-                     if name.startswith("stack.") and (row[name] or 0) > 0})
+    chosen = [(key, _versions_of_stacks(group, 16))
+              for key, group in sorted(kernels.items(), key=lambda item: -max(row["seconds"] for row in item[1]))[:most]]
+
+    def share(row, cause):
+        return 100 * (row.get(cause) or 0) / (row["clocks"] or 1)
+
+    names = sorted({name for _, group in chosen for row in group for name in row if name.startswith("stack.")})
+    sums = {cause: sum(share(row, cause) for _, group in chosen for row in group) for cause in names}
+    causes = sorted((cause for cause in names if sums[cause] > 0), key=lambda cause: -sums[cause])
     pyplot = _pyplot()
     pictures = []
     for (launch, size, kernel), group in chosen:
-        group = sorted(group, key=lambda row: (row["machine"], row["passes"]))[:16]
         figure, axes = pyplot.subplots(figsize=(8, 0.8 + 0.32 * len(group)))
         left = [0.0] * len(group)
         for number, cause in enumerate(causes):
-            width = [100 * (row.get(cause) or 0) / (row["clocks"] or 1) for row in group]
+            width = [share(row, cause) for row in group]
             if max(width) < 0.5:
                 continue
-            axes.barh(range(len(group)), width, left=left, color=COLOURS[number % len(COLOURS)], edgecolor="white",
-                      hatch=["", "//", "..", "xx"][number // len(COLOURS) % 4], label=cause[len("stack."):])
+            axes.barh(range(len(group)), width, left=left, color=STACK[number % len(STACK)], edgecolor=LINES,
+                      linewidth=0.5, hatch=["", "////", "...."][number // len(STACK) % 3], label=cause[len("stack."):])
             left = [a + b for a, b in zip(left, width)]
-        axes.set_yticks(range(len(group)), [f"{row['machine']} {row['passes'] or 'original'}" for row in group])
+        axes.set_yticks(range(len(group)), [f"{row['machine']} {row['passes'] or 'original'}, "
+                                            f"{1e6 * row['seconds']:.3g} us" for row in group])
         axes.invert_yaxis()
         axes.set(xlabel="% of the clocks", title=f"{kernel} ({launch} {size})".strip())
-        axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
+        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
         pictures.append(_svg(figure))
     return "\n".join(pictures)
 
@@ -192,7 +260,7 @@ def _failures(rows: List[Row]) -> str:
     lines = "".join(f"<tr><td>{html.escape(row['launch'])}</td><td>{html.escape(row['machine'])}</td>"
                     f"<td>{html.escape(row['passes'])}</td><td>{html.escape((row['error'] or '')[:200])}</td></tr>"
                     for row in rows[:200])
-    return f"<table><tr><th>launch</th><th>machine</th><th>passes</th><th>error</th></tr>{lines}</table>"
+    return f"<div class=\"scroll\"><table><tr><th>launch</th><th>machine</th><th>passes</th><th>error</th></tr>{lines}</table></div>"
 
 
 def write_page(results: Path, output: Path) -> None:
@@ -203,7 +271,8 @@ def write_page(results: Path, output: Path) -> None:
         raise SweepError(f"{results}: no scores")
     sums = _sums(scores)
     sections = [("Time and energy", _pareto_figure(sums)), ("Machines and techniques", _heat_map(sums)),
-                ("Sensitivity to parameters", _sensitivity(scores)), ("Where the clocks go", _stacks(scores)), (f"Failures ({len(failures)})", _failures(failures))]
+                ("Sensitivity to parameters", _sensitivity(scores)), ("Where the clocks go", _stacks(scores)),
+                (f"Failures ({len(failures)})", _failures(failures))]
     body = "\n".join(f"<h2>{title}</h2>\n{text}" for title, text in sections)
     points = len({row["key"] for row in rows})
     output.write_text(f"<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Sweep</title>"
