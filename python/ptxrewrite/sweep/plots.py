@@ -24,7 +24,8 @@ FIXED_BLACK = "#010101"  # text on coloured backgrounds; the style recolours oth
 STYLE = """:root { color-scheme: light dark; --ink: #1b1f24; --page: #fff }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --page: #0d1117 } }
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em; color: var(--ink);
-background: var(--page) } svg { max-width: 100%; min-width: 34em; height: auto } svg text { fill: var(--ink) } .scroll { overflow-x: auto }
+background: var(--page) } svg { max-width: 100%; min-width: 34em; height: auto } svg text { fill: var(--ink) }
+.scroll { overflow-x: auto }
 table { border-collapse: collapse } td, th { padding: .2em .8em; text-align: right; vertical-align: top }
 td, p { overflow-wrap: anywhere }
 td:first-child, th:first-child { text-align: left } th { border-bottom: 1px solid #888 }"""
@@ -260,7 +261,8 @@ def _failures(rows: List[Row]) -> str:
     lines = "".join(f"<tr><td>{html.escape(row['launch'])}</td><td>{html.escape(row['machine'])}</td>"
                     f"<td>{html.escape(row['passes'])}</td><td>{html.escape((row['error'] or '')[:200])}</td></tr>"
                     for row in rows[:200])
-    return f"<div class=\"scroll\"><table><tr><th>launch</th><th>machine</th><th>passes</th><th>error</th></tr>{lines}</table></div>"
+    return ("<div class=\"scroll\"><table><tr><th>launch</th><th>machine</th><th>passes</th><th>error</th></tr>"
+            f"{lines}</table></div>")
 
 
 def write_page(results: Path, output: Path) -> None:
