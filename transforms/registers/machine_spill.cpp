@@ -1,6 +1,7 @@
 #include "transforms/registers/machine_spill.h"
 
 #include "ir/core/module.h"
+#include "ir/machine/figures/heuristics.h"
 #include "ir/machine/registers/registers.h"
 #include "transforms/registers/spill.h"
 
@@ -68,11 +69,12 @@ private:
 
 MachineSpill machine_spill(const ir::Function& function, uint32_t compute_capability) {
   // The estimate reserves registers that the allocator does not know about; the first attempt leaves that many.
-  constexpr uint32_t kept_apart = 11, fewest = 16;
+  constexpr uint32_t fewest = 16;
   constexpr int tries = 4;
   MachineSpill result;
   ir::RegisterNeed need = ir::register_need(function, compute_capability);
-  uint32_t limit = ir::most_registers(compute_capability) - kept_apart;
+  uint32_t limit =
+      ir::most_registers(compute_capability) - ir::heuristic(compute_capability, ir::Heuristic::spill_margin);
   if (function.module().hardware_form) limit = 0; // sections do not share local memory with the body
   for (int attempt = 0; attempt < tries && need.beyond > 0 && limit >= fewest; ++attempt) {
     ir::Function copy(function);

@@ -2,6 +2,7 @@
 #include "ir/machine/registers/registers.h"
 
 #include "ir/flow/liveness.h"
+#include "ir/machine/figures/heuristics.h"
 #include "ir/machine/registers/schedule.h"
 #include "ir/machine/select/lowering.h"
 #include "ir/ssa/ssa.h"
@@ -127,14 +128,11 @@ uint32_t live_with_early_loads(const Function& function, uint32_t compute_capabi
 } // namespace
 
 RegisterNeed register_need(const Function& function, uint32_t compute_capability) {
-  // Registers that ptxas reserves: the stack pointer, and those for literals and the words of addresses.
-  constexpr uint32_t reserved = 6;
-  // ptxas overlaps loads only while this many registers suffice, which allow full occupancy of an SM.
-  constexpr uint32_t free_registers = 32;
-  // Slow paths of divisions need registers in addition to those live at the call.
-  constexpr uint32_t of_subroutines = 5;
+  const auto limit = [&](Heuristic which) { return heuristic(compute_capability, which); };
+  const uint32_t free_registers = limit(Heuristic::overlap_registers);
   Lowering lowering = lower_as_written(function, compute_capability);
-  uint32_t fixed = reserved + (lowering.subroutine_instructions() > 0 ? of_subroutines : 0);
+  const uint32_t fixed = limit(Heuristic::reserved_registers) +
+                         (lowering.subroutine_instructions() > 0 ? limit(Heuristic::subroutine_registers) : 0);
   ControlFlow flow(function);
   Liveness liveness(function, flow);
   RegisterNeed worst;

@@ -1,6 +1,7 @@
 #include "ir/machine/select/combined_atomics.h"
 
 #include "ir/machine/figures/generations.h"
+#include "ir/machine/figures/heuristics.h"
 
 namespace ptxrewrite::ir {
 
@@ -31,10 +32,10 @@ void weigh_combined_atomic(LoweringContext& context, const UniformValues& unifor
                     uniform.uniform(given->as_value());
   if (used && !(adds && same)) return;
   if (!same && !has(context.capability, MachineFact::warp_reductions)) return;
-  // Active mask, its first lane, count or sum, comparison with the own lane; `place`: the rank among the lanes.
-  constexpr uint16_t election = 4, place = 5;
   InstructionCost& at = context.costs[id.index()];
-  at.weight = static_cast<uint16_t>(at.weight + election + (used ? place : 0) + (lane_known ? 0 : 1));
+  at.weight = static_cast<uint16_t>(at.weight + heuristic(context.capability, Heuristic::election) +
+                                    (used ? heuristic(context.capability, Heuristic::election_rank) : 0) +
+                                    (lane_known ? 0 : heuristic(context.capability, Heuristic::election_lane)));
   lane_known = true;
 }
 

@@ -4,6 +4,7 @@
 
 #include "ir/flow/loops.h"
 #include "ir/machine/figures/generations.h"
+#include "ir/machine/figures/heuristics.h"
 
 #include <algorithm>
 #include <vector>
@@ -87,7 +88,6 @@ private:
   }
 
   void measure(Branch& branch) const {
-    constexpr uint32_t longest_predicated = 7;
     uint32_t work = 0;
     const uint32_t depth = branch.join ? loops_.depth(branch.join) : 0;
     for (BlockId block : function_.layout) {
@@ -101,7 +101,7 @@ private:
       }
     }
     branch.waits = branch.waits && !has(context_.capability, MachineFact::joining_barriers);
-    branch.gathers = work > longest_predicated;
+    branch.gathers = work > heuristic(context_.capability, Heuristic::gathered_work);
   }
 
   Lanes at_end(BlockId block) const {
@@ -182,10 +182,11 @@ bool names_all_lanes(const LoweringContext& context, InstructionId id) {
 
 // Instructions of the slow path, per use.
 uint32_t slow_path(const LoweringContext& context, InstructionId id, Exchange exchange, bool all_lanes) {
-  constexpr uint32_t call = 7, call_of_barrier = 4, with_predicate = 2, with_mask = 2;
-  if (exchange == Exchange::barrier) return call_of_barrier + (all_lanes ? 0 : with_mask);
+  const uint32_t with_mask = all_lanes ? 0 : heuristic(context.capability, Heuristic::exchange_mask);
+  if (exchange == Exchange::barrier) return heuristic(context.capability, Heuristic::exchange_barrier) + with_mask;
   const bool predicate = exchange == Exchange::shuffle && !context.result(id);
-  return call + (predicate ? with_predicate : 0) + (all_lanes ? 0 : with_mask);
+  return heuristic(context.capability, Heuristic::exchange_call) + with_mask +
+         (predicate ? heuristic(context.capability, Heuristic::exchange_predicate) : 0);
 }
 
 bool has_exchanges(const LoweringContext& context) {
@@ -216,8 +217,8 @@ void weigh_waiting_loops(LoweringContext& context, const ControlFlow& flow, cons
   if (has(context.capability, MachineFact::joining_barriers)) return;
   // Yield to other lanes (YIELD); before 8.0 also two votes, a comparison and two branches around them: continue when
   // all lanes remaining in the loop have arrived.
-  const InstructionCost turn =
-      !has(context.capability, MachineFact::checked_masks) ? InstructionCost{4, 2} : InstructionCost{1, 0};
+  const uint32_t turn = heuristic(context.capability, Heuristic::waiting_turn);
+  const uint32_t uniform_turn = heuristic(context.capability, Heuristic::waiting_turn_uniform);
   const Function& function = context.function;
   const LoopForest loops(function, flow, context.dominators);
   for (const Loop& loop : loops.loops()) {
@@ -228,15 +229,14 @@ void weigh_waiting_loops(LoweringContext& context, const ControlFlow& flow, cons
       InstructionId branch = function.terminator(function.edges[edge].from);
       if (!branch) continue;
       InstructionCost& cost = context.costs[branch.index()];
-      cost.weight = static_cast<uint16_t>(cost.weight + turn.weight);
-      cost.uniform = static_cast<uint16_t>(cost.uniform + turn.uniform);
+      cost.weight = static_cast<uint16_t>(cost.weight + turn);
+      cost.uniform = static_cast<uint16_t>(cost.uniform + uniform_turn);
     }
   }
 }
 
 uint32_t slow_paths_of_exchanges(const LoweringContext& context, const ControlFlow& flow,
                                  const PostDominatorTree& post_dominators, const UniformValues& uniform) {
-  constexpr uint32_t subroutine = 3;
   const Function& function = context.function;
   if (!has_exchanges(context)) return 0;
   const Divergence divergence(context, flow, post_dominators, uniform);
@@ -260,7 +260,7 @@ uint32_t slow_paths_of_exchanges(const LoweringContext& context, const ControlFl
   }
   // From 9.0 on, a single exchange converges its lanes inline.
   if (places == 1 && has(context.capability, MachineFact::joining_barriers)) return 0;
-  return places > 0 ? sum + subroutine : 0;
+  return places > 0 ? sum + heuristic(context.capability, Heuristic::exchange_subroutine) : 0;
 }
 
 } // namespace ptxrewrite::ir

@@ -2,14 +2,13 @@
 #include "ir/machine/select/predicate_registers.h"
 
 #include "ir/flow/liveness.h"
+#include "ir/machine/figures/heuristics.h"
 
 #include <algorithm>
 
 namespace ptxrewrite::ir {
 
 namespace {
-
-constexpr size_t predicate_registers = 7;
 
 // Predicates with readers in several places. A comparison with a single place of use is computed there.
 std::vector<bool> waiting_predicates(const LoweringContext& context) {
@@ -31,7 +30,8 @@ std::vector<bool> waiting_predicates(const LoweringContext& context) {
 class MovedPredicates {
 public:
   MovedPredicates(LoweringContext& context, std::vector<bool> waits)
-      : context_(context), waits_(std::move(waits)), moved_(waits_.size()) {}
+      : context_(context), registers_(heuristic(context.capability, Heuristic::predicate_registers)),
+        waits_(std::move(waits)), moved_(waits_.size()) {}
 
   void run() {
     const Liveness liveness(context_.function, context_.flow, &waits_);
@@ -46,7 +46,7 @@ private:
     std::vector<InstructionId> backwards;
     for (InstructionId id : function.instructions_in(block))
       backwards.push_back(id);
-    make_room(live, predicate_registers);
+    make_room(live, registers_);
     for (size_t i = backwards.size(); i-- > 0;) {
       for_each_definition(function, backwards[i], [&](ValueId value) { std::erase(live, value); });
       bool reads = false;
@@ -59,7 +59,7 @@ private:
         else if (std::ranges::find(live, value) == live.end())
           live.push_back(value);
       });
-      if (reads) make_room(live, predicate_registers - passing);
+      if (reads) make_room(live, registers_ - passing);
     }
   }
 
@@ -91,6 +91,7 @@ private:
   }
 
   LoweringContext& context_;
+  size_t registers_;
   std::vector<bool> waits_, moved_; // by ValueId
 };
 
@@ -99,7 +100,8 @@ private:
 void weigh_moved_predicates(LoweringContext& context) {
   if (!context.function.is_ssa) return;
   std::vector<bool> waits = waiting_predicates(context);
-  if (static_cast<size_t>(std::ranges::count(waits, true)) < predicate_registers) return;
+  const uint32_t registers = heuristic(context.capability, Heuristic::predicate_registers);
+  if (static_cast<size_t>(std::ranges::count(waits, true)) < registers) return;
   MovedPredicates(context, std::move(waits)).run();
 }
 
