@@ -44,6 +44,7 @@ struct Options {
 
 struct Estimate {
   uint32_t instructions = 0, registers = 0;
+  uint32_t copies = 0; // instructions of further copies of loops
 };
 
 constexpr const char* samples_group = "samples";
@@ -62,7 +63,8 @@ std::map<std::string, Estimate> estimates_of(const std::string& text, uint32_t c
     ir::Lowering lowering = ir::lower(*kernel, capability);
     const transforms::MachineSpill spill = transforms::machine_spill(*kernel, capability);
     transforms::add_spill(lowering, spill);
-    estimates[std::string(module->text(kernel->name))] = {lowering.static_instructions(), spill.registers};
+    estimates[std::string(module->text(kernel->name))] = {lowering.static_instructions(), spill.registers,
+                                                              lowering.unrolled_instructions()};
   }
   return estimates;
 }
@@ -135,7 +137,8 @@ private:
       ++taken_[file.group];
       kernels.insert(kernel);
       table_.kernels.push_back({file.group, title(file, kernel), is_held_out(file, kernel), found->second.instructions,
-                                estimate.instructions, found->second.registers, estimate.registers});
+                                estimate.instructions, found->second.registers, estimate.registers,
+                                estimate.copies});
     }
     return kernels;
   }
@@ -177,9 +180,9 @@ private:
 
 void print_rows(const tests::TargetTable& table) {
   for (const tests::KernelRow& row : table.kernels)
-    std::printf("row\t%s\t%s\t%s\t%s\t%u\t%u\t%u\t%u\n", table.architecture.c_str(), row.group.c_str(),
+    std::printf("row\t%s\t%s\t%s\t%s\t%u\t%u\t%u\t%u\t%u\n", table.architecture.c_str(), row.group.c_str(),
                 row.kernel.c_str(), row.held_out ? "held-out" : "looked-at", row.real, row.estimated,
-                row.real_registers, row.estimated_registers);
+                row.real_registers, row.estimated_registers, row.copies);
 }
 
 } // namespace

@@ -1,8 +1,11 @@
 #include "ir/machine/select/branches.h"
 
+#include "ir/core/module.h"
 #include "ir/machine/figures/generations.h"
+#include "ir/machine/figures/heuristics.h"
 #include "ir/machine/figures/weights.h"
 #include "ir/machine/prepare/rule_helpers.h"
+#include "ir/machine/select/block_order.h"
 
 #include <algorithm>
 
@@ -13,7 +16,8 @@ namespace {
 class Branches {
 public:
   Branches(LoweringContext& context, const PostDominatorTree& post_dominators, const UniformValues& together)
-      : context_(context), function_(context.function), post_dominators_(post_dominators), together_(together) {}
+      : context_(context), function_(context.function), post_dominators_(post_dominators), together_(together),
+        order_(context), next_(function_.blocks.size()) {}
 
   void run() {
     std::vector<uint32_t> position(function_.blocks.size());
@@ -24,34 +28,53 @@ public:
     for (BlockId block : function_.layout) {
       InstructionId id = last_real(block);
       if (!context_.flow.reachable(block) || !id || !function_.is_opcode(id, Opcode::bra)) continue;
-      std::span<const EdgeId> edges = function_.successors(block);
-      BlockId target = function_.edges[edges[0]].to;
-      if (!function_.instructions[id].guard) {
-        // A jump to the next block needs no instruction.
-        if (position[target.index()] == position[block.index()] + 1) cost(id).weight = 0;
-        continue;
-      }
-      if (edges.size() != 2) continue;
-      BlockId next = function_.edges[edges[1]].to;
-      if (is_predicated(block, next, target)) {
-        context_.predicated[next.index()] = true;
-        cost(id).weight = 0;
-        continue;
-      }
-      if (predicate_both(block, next, target)) continue;
+      const std::span<const EdgeId> edges = function_.successors(block);
+      if (!function_.instructions[id].guard || edges.size() != 2) continue;
+      if (predicate_skipped(block) || predicate_both(block)) continue;
       // Diverged lanes have to reconverge.
       BlockId join = post_dominators_.immediate_post_dominator(block);
       const uint16_t gathering = fact(context_.capability, MachineFact::gathering);
+      if (join) join = order_.destination(join);
       if (gathering == 0 || !join || stays_together(block) || joined[join.index()] || only_exits(join)) continue;
       joined[join.index()] = true;
-      const bool ends_loop = position[target.index()] <= position[block.index()];
+      const bool ends_loop = position[function_.edges[edges[0]].to.index()] <= position[block.index()];
       const uint16_t behind = ends_loop ? fact(context_.capability, MachineFact::gathering_behind_loop) : 0;
       cost(id).weight = static_cast<uint16_t>(cost(id).weight + gathering + behind);
     }
+    order_.arrange(next_);
+    for (BlockId block : function_.layout)
+      if (context_.flow.reachable(block)) weigh_jump(block);
   }
 
 private:
   InstructionCost& cost(InstructionId id) { return context_.costs[id.index()]; }
+  void clear_branch(BlockId block) {
+    if (const InstructionId id = last_real(block); id && function_.is_opcode(id, Opcode::bra)) cost(id).weight = 0;
+  }
+
+  // What the end of a block takes besides a conditional branch and what gathers its lanes.
+  void weigh_jump(BlockId block) {
+    const InstructionId id = last_real(block);
+    if (!id) return;
+    if (!function_.is_opcode(id, Opcode::bra)) {
+      // Branches to a block that only ends become ends themselves.
+      if (only_exits(block) && block != function_.entry() && !order_.is_fallen_into(block) &&
+          !function_.module().hardware_form)
+        cost(id).weight = 0;
+      return;
+    }
+    if (next_[block.index()]) return; // predicated code follows
+    const std::vector<BlockId> targets = order_.successors(block);
+    const bool falls = std::ranges::any_of(targets, [&](BlockId to) { return order_.is_behind(block, to); });
+    if (order_.only_jumps(block))
+      cost(id).weight = 0;
+    else if (!function_.instructions[id].guard)
+      cost(id).weight = falls ? 0 : 1;
+    else if (!falls)
+      ++cost(id).weight;
+  }
+
+  uint32_t limit(Heuristic which) const { return heuristic(context_.capability, which); }
 
   InstructionId last_real(BlockId block) const {
     InstructionId id = function_.blocks[block].last;
@@ -98,14 +121,21 @@ private:
     return loads;
   }
 
-  // The code that the block's branch skips, if its shape allows predication; invalid otherwise.
-  BlockId skipped_by(BlockId block) const {
-    const std::span<const EdgeId> edges = function_.successors(block);
+  // The code that the block's branch skips, and where both ways meet, if the shape allows predication.
+  struct Skip {
+    BlockId code, target;
+  };
+  Skip skipped_by(BlockId block) const {
     const InstructionId branch = last_real(block);
-    if (edges.size() != 2 || !branch || !function_.is_opcode(branch, Opcode::bra)) return {};
-    const BlockId skipped = function_.edges[edges[1]].to, target = function_.edges[edges[0]].to;
-    if (context_.flow.predecessors(skipped).size() != 1 || function_.successors(skipped).size() != 1) return {};
-    return function_.edges[function_.successors(skipped)[0]].to == target && skipped != block ? skipped : BlockId();
+    if (!branch || !function_.is_opcode(branch, Opcode::bra)) return {};
+    const std::vector<BlockId> ways = order_.successors(block);
+    if (ways.size() != 2) return {};
+    for (size_t i : {1, 0}) {
+      const BlockId skipped = ways[i], target = ways[1 - i];
+      if (context_.flow.predecessors(skipped).size() != 1 || function_.successors(skipped).size() != 1) continue;
+      if (order_.successors(skipped)[0] == target && skipped != block) return {skipped, target};
+    }
+    return {};
   }
 
   // True if there are loads whose latency could overlap with those of the skipped code.
@@ -119,7 +149,7 @@ private:
       if (loads_memory(id)) return true;
       if (is_barrier(id)) return false;
     }
-    const BlockId next = skipped_by(target);
+    const BlockId next = skipped_by(target).code;
     return next && loads_in(next) > 0;
   }
 
@@ -131,16 +161,15 @@ private:
     return false;
   }
 
-  // The maximum size of predicated code, determined by assembling longer and longer code after a branch. It is larger
-  // if the block before waits for memory anyway; code with loads is predicated only if there are other loads around it.
+  // The maximum size of predicated code. It is larger if the block before waits for memory anyway; code with loads is
+  // predicated only if there are other loads around it.
   uint32_t longest_predicated(BlockId block, BlockId skipped, BlockId target) const {
-    constexpr uint32_t for_all_lanes = 6, for_some = 8, while_waiting = 20;
-    const uint32_t more = has(context_.capability, MachineFact::joining_barriers) ? 2 : 0;
-    const uint32_t loads_to_wait_for = (merges_results(skipped) ? 3 : 4) + more;
-    const uint32_t loads = loads_in(block);
+    const uint32_t while_waiting = limit(Heuristic::predicated_waiting);
     if (loads_in(skipped) > 0) return loads_around(block, target) ? while_waiting : 0;
-    if (loads >= loads_to_wait_for) return while_waiting;
-    return together_.branch_is_uniform(block) ? for_all_lanes : for_some;
+    const uint32_t loads_to_wait_for =
+        limit(merges_results(skipped) ? Heuristic::waiting_loads_merged : Heuristic::waiting_loads);
+    if (loads_in(block) >= loads_to_wait_for) return while_waiting;
+    return limit(together_.branch_is_uniform(block) ? Heuristic::skipped_uniform : Heuristic::skipped_divergent);
   }
 
   bool can_be_predicated(BlockId skipped) const {
@@ -156,37 +185,47 @@ private:
     return true;
   }
 
-  // True if the branch skips short code, which is predicated instead.
-  bool is_predicated(BlockId block, BlockId skipped, BlockId target) const {
-    if (skipped_by(block) != skipped || !can_be_predicated(skipped)) return false;
+  // Predicates short code that the branch skips. Returns false if there is none.
+  bool predicate_skipped(BlockId block) {
+    const auto [skipped, target] = skipped_by(block);
+    if (!skipped || !can_be_predicated(skipped)) return false;
     const uint32_t size = body_size(skipped);
-    return size == 0 || size <= longest_predicated(block, skipped, target);
+    if (size != 0 && size > longest_predicated(block, skipped, target)) return false;
+    predicate(block, {skipped});
+    return true;
   }
 
   // The block after both sides of a branch, if both lead to it and have no other predecessor; invalid otherwise.
   BlockId behind_both(BlockId one, BlockId other) const {
     for (BlockId side : {one, other})
       if (context_.flow.predecessors(side).size() != 1 || function_.successors(side).size() != 1) return {};
-    const BlockId behind = function_.edges[function_.successors(one)[0]].to;
-    return one != other && function_.edges[function_.successors(other)[0]].to == behind ? behind : BlockId();
+    const BlockId behind = order_.successors(one)[0];
+    return one != other && order_.successors(other)[0] == behind ? behind : BlockId();
   }
 
-  // Two short sides are issued in sequence, each with its predicate. The longer one decides; limits determined by
-  // assembling longer and longer ones.
-  bool predicate_both(BlockId block, BlockId one, BlockId other) {
-    const BlockId behind = behind_both(one, other);
+  // Two short sides are issued in sequence, each with its predicate. The longer one decides.
+  bool predicate_both(BlockId block) {
+    const std::vector<BlockId> ways = order_.successors(block);
+    const BlockId one = ways[1], other = ways[0], behind = behind_both(one, other);
     if (!behind || behind == block || !can_be_predicated(one) || !can_be_predicated(other)) return false;
-    constexpr uint32_t for_all_lanes = 5, for_some = 7, while_waiting = 20;
-    uint32_t longest = together_.branch_is_uniform(block) ? for_all_lanes : for_some;
-    if (loads_in(one) + loads_in(other) > 0) longest = loads_around(block, behind) ? while_waiting : 0;
+    uint32_t longest =
+        limit(together_.branch_is_uniform(block) ? Heuristic::sides_uniform : Heuristic::sides_divergent);
+    if (loads_in(one) + loads_in(other) > 0)
+      longest = loads_around(block, behind) ? limit(Heuristic::predicated_waiting) : 0;
     if (std::max(body_size(one), body_size(other)) > longest) return false;
-    cost(last_real(block)).weight = 0;
-    for (BlockId side : {one, other}) {
-      context_.predicated[side.index()] = true;
-      const InstructionId last = last_real(side);
-      if (last && function_.is_opcode(last, Opcode::bra)) cost(last).weight = 0;
-    }
+    predicate(block, {one, other});
     return true;
+  }
+
+  // Marks the sides as predicated: they stand behind the block, and no branch is left among them.
+  void predicate(BlockId block, std::initializer_list<BlockId> sides) {
+    BlockId last = block;
+    for (BlockId side : sides) {
+      context_.predicated[side.index()] = true;
+      clear_branch(last);
+      next_[last.index()] = side;
+      last = side;
+    }
   }
 
   // True if lanes need no reconvergence. Before 9.0, ptxas ignores a mark (.uni) on the branch for this.
@@ -205,6 +244,8 @@ private:
   const Function& function_;
   const PostDominatorTree& post_dominators_;
   const UniformValues& together_;
+  BlockOrder order_;
+  std::vector<BlockId> next_; // by BlockId: predicated code that has to stand behind the block
 };
 
 } // namespace

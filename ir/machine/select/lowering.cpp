@@ -155,7 +155,8 @@ private:
       work.pop_back();
       for (BlockId block : caller.layout)
         for (InstructionId id : caller.instructions_in(block)) {
-          if (!caller.is_opcode(id, Opcode::call)) continue;
+          // A function whose address is taken may be called there.
+          if (!caller.is_opcode(id, Opcode::call) && !caller.is_opcode(id, Opcode::mov)) continue;
           for (const Operand& operand : caller.operands_of(id)) {
             if (!operand.is(OperandKind::symbol) || operand.as_symbol().kind() != SymbolRef::Kind::function) continue;
             const Function* called = body_of(module.function(operand.as_symbol().function()));

@@ -1,8 +1,7 @@
-// Determined by assembling loops with increasing numbers of instructions of one kind, or of two kinds, until ptxas 13.0
-// no longer unrolled them. The same for sm_75, 80 and 90 unless stated otherwise.
+// The sizes are rows of heuristics.def.
 #include "ir/machine/select/size_in_loop.h"
 
-#include "ir/machine/figures/generations.h"
+#include "ir/machine/figures/heuristics.h"
 #include "ir/machine/figures/weights.h"
 
 namespace ptxrewrite::ir {
@@ -16,16 +15,19 @@ bool reads_known_constant(const LoweringContext& context, InstructionId id) {
 }
 
 // Instructions that count more than one before expansion; operand signs.
-uint32_t size_of_form(const Form& form, const InstructionCost& cost, bool literal) {
+uint32_t size_of_form(const Form& form, const InstructionCost& cost, bool literal, uint32_t capability) {
+  const auto size = [&](Heuristic which) { return heuristic(capability, which); };
   const bool is_long = bit_width(form.type()) == 64, is_short = bit_width(form.type()) == 16;
   switch (form.opcode) {
   case Opcode::mad:
-    return form.has(Modifier::wide) ? 4 : 1; // split, and the addend into halves
+    return form.has(Modifier::wide) ? size(Heuristic::size_of_mad_wide) : 1;
   case Opcode::div:
   case Opcode::rem: {
     if (is_float(form.type()) || is_long) break;
-    const uint32_t quotient = literal ? (is_signed(form.type()) ? 23 : 18) : (is_signed(form.type()) ? 27 : 21);
-    const uint32_t saved = is_signed(form.type()) && literal ? 3 : 2;
+    const bool sign = is_signed(form.type());
+    const uint32_t quotient = literal ? size(sign ? Heuristic::size_of_sdiv_literal : Heuristic::size_of_udiv_literal)
+                                      : size(sign ? Heuristic::size_of_sdiv : Heuristic::size_of_udiv);
+    const uint32_t saved = size(sign && literal ? Heuristic::size_of_srem_literal : Heuristic::size_of_rem);
     return form.opcode == Opcode::div ? quotient : quotient - saved;
   }
   case Opcode::shl:
@@ -38,17 +40,16 @@ uint32_t size_of_form(const Form& form, const InstructionCost& cost, bool litera
   case Opcode::bfi:
     return literal ? 1 : 2;
   case Opcode::clz:
-    return is_long ? 8 : 2;
+    return is_long ? size(Heuristic::size_of_clz64) : 2;
   case Opcode::popc:
-    return is_long ? 5 : 1;
+    return is_long ? size(Heuristic::size_of_popc64) : 1;
   case Opcode::rcp:
     return cost.weight; // scales denormal numbers once
   default:
     break;
   }
   // Logarithms and roots that scale denormal numbers.
-  constexpr uint32_t scaled = 4;
-  return cost.pipe == Pipe::special && cost.weight >= scaled ? cost.weight + cost.weight / 2 : 1;
+  return cost.pipe == Pipe::special && cost.weight >= size(Heuristic::size_scaled) ? cost.weight + cost.weight / 2 : 1;
 }
 
 // An access, plus the addition if its address is not a register.
@@ -59,9 +60,10 @@ uint32_t size_of_access(const LoweringContext& context, InstructionId id) {
     if (!operand->is(OperandKind::address) || operand->group_size() == 0) continue;
     const bool in_register = operand[1].is(OperandKind::value) && operand->immediate == 0 &&
                              context.source_of(operand[1].as_value()) == ValueSource::computed;
-    return in_register || reads_known_constant(context, id) ? 1 : 2;
+    return in_register || reads_known_constant(context, id) ? 1
+                                                            : heuristic(context.capability, Heuristic::size_of_access);
   }
-  return 2;
+  return heuristic(context.capability, Heuristic::size_of_access);
 }
 
 // Loads that are narrower than their register are followed by a conversion.
@@ -79,10 +81,22 @@ bool is_sign(const LoweringContext& context, InstructionId id) {
   return value && !context.values.merges(value);
 }
 
+// Copies are free; words that are put into a pair or taken out of it count one each.
+uint32_t size_of_move(const LoweringContext& context, InstructionId id) {
+  bool has_group = false;
+  uint32_t read = 0, written = 0;
+  for (const Operand& operand : context.function.operands_of(id)) {
+    has_group |= operand.is_group();
+    if (!operand.is(OperandKind::value) || !operand.is_definition()) continue;
+    ++written;
+    read += !context.values.readers(operand.as_value()).empty();
+  }
+  return !has_group ? 0 : written > 1 ? read : 1;
+}
+
 } // namespace
 
 uint32_t size_in_loop(const LoweringContext& context, InstructionId id) {
-  constexpr uint32_t access = 2, elected = 11; // lanes elect one that performs the atomic operation for all
   const Form& form = *context.form(id);
   const InstructionCost& cost = context.costs[id.index()];
   ValueId result = context.result(id);
@@ -91,12 +105,15 @@ uint32_t size_in_loop(const LoweringContext& context, InstructionId id) {
   if (result && context.source_of(result) != ValueSource::computed && !is_constant_variable) return 0;
   switch (form.kind) {
   case InstructionClass::data_movement:
+    return size_of_move(context, id);
   case InstructionClass::address_conversion:
     return 0;
   case InstructionClass::barrier:
-    return has(context.capability, MachineFact::joining_barriers) ? 1 : 2;
+    return heuristic(context.capability, Heuristic::size_of_barrier);
   case InstructionClass::atomic:
-    return is_shared(form.space) || cost.weight > access ? elected : access;
+    return is_shared(form.space) || cost.weight > heuristic(context.capability, Heuristic::size_of_access)
+               ? heuristic(context.capability, Heuristic::size_of_election)
+               : heuristic(context.capability, Heuristic::size_of_access);
   case InstructionClass::load:
     return size_of_load(context, id);
   case InstructionClass::store:
@@ -108,7 +125,7 @@ uint32_t size_in_loop(const LoweringContext& context, InstructionId id) {
   if (form.opcode == Opcode::mul && form.has(Modifier::lo) && context.absorbed[id.index()]) return 0;
   if (is_sign(context, id)) return 0;
   if (form.opcode == Opcode::cvt && cost.weight == 0 && !context.absorbed[id.index()])
-    return bit_width(form.type(1)) == 16 ? 1 : 0;
+    return bit_width(form.type(1)) == 16 || bit_width(form.type(1)) == 64 ? 1 : 0;
   if (cost.pipe == Pipe::memory) return size_of_access(context, id);
   const Operand* last = nullptr;
   uint32_t registers = 0;
@@ -118,7 +135,7 @@ uint32_t size_in_loop(const LoweringContext& context, InstructionId id) {
   }
   // There is no 16-bit compare: each register is converted first.
   if (form.opcode == Opcode::setp && bit_width(form.type()) == 16 && !is_float(form.type())) return 1 + registers;
-  return size_of_form(form, cost, context.is_literal(last));
+  return size_of_form(form, cost, context.is_literal(last), context.capability);
 }
 
 } // namespace ptxrewrite::ir

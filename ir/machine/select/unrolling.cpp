@@ -1,9 +1,9 @@
-// The limits below were determined by assembling loops with more and more instructions of one or two kinds, until ptxas
-// 13.0 no longer unrolled them: see unrolling.h. They are the same for sm_75, 80 and 90 unless stated otherwise.
+// The limits are rows of heuristics.def: see unrolling.h.
 #include "ir/machine/select/unrolling.h"
 
 #include "ir/core/module.h"
 #include "ir/machine/figures/generations.h"
+#include "ir/machine/figures/heuristics.h"
 #include "ir/machine/figures/weights.h"
 #include "ir/machine/prepare/constant_bank.h"
 #include "ir/machine/select/size_in_loop.h"
@@ -213,6 +213,24 @@ bool counts_away(const Form& compare, size_t side, int64_t step, bool stays) {
   return step > 0 && ((side == 0) == stays ? greater : less);
 }
 
+// True if nothing but a jump to the header is behind the exit.
+bool jumps_over_return(const LoweringContext& context, const CountedLoop& loop) {
+  if (loop.exit == loop.blocks.back()) return false;
+  return std::ranges::all_of(loop.blocks, [&](BlockId block) {
+    if (context.flow.position(block) <= context.flow.position(loop.exit)) return true;
+    for (InstructionId id : context.function.instructions_in(block))
+      if (context.form(id) && !context.function.is_opcode(id, Opcode::bra)) return false;
+    return true;
+  });
+}
+
+// True if the value is the same in all trips.
+bool is_invariant(const LoweringContext& context, const CountedLoop& loop, const Operand* operand) {
+  if (!operand->is(OperandKind::value)) return true;
+  const ValueId value = operand->as_value();
+  return next_of(context, loop, value) == value;
+}
+
 std::optional<CountedLoop> counted_loop(const LoweringContext& context, BlockId header) {
   const Function& function = context.function;
   CountedLoop loop;
@@ -222,6 +240,9 @@ std::optional<CountedLoop> counted_loop(const LoweringContext& context, BlockId 
   if (!loop.exit || !context.dominators.dominates(loop.exit, loop.blocks.back())) return std::nullopt;
   loop.branch = function.terminator(loop.exit);
   if (!loop.branch || !function.instructions[loop.branch].guard) return std::nullopt;
+  // ptxas 13.0 copies no loop that is left, or goes on, where a predicate is false, and none that ends by jumping over
+  // the jump to its start.
+  if (function.instructions[loop.branch].guard_negated || jumps_over_return(context, loop)) return std::nullopt;
   loop.compare = context.values.definition(function.instructions[loop.branch].guard);
   if (!loop.compare || !loop.contains(function.instructions[loop.compare].block) ||
       !function.is_opcode(loop.compare, Opcode::setp) || is_float(context.form(loop.compare)->type()))
@@ -241,9 +262,12 @@ std::optional<CountedLoop> counted_loop(const LoweringContext& context, BlockId 
     loop.launch_limit = is_launch_constant(context, limit);
     if (limit_definition && loop.contains(function.instructions[limit_definition].block) && !loop.launch_limit)
       continue;
+    if (!is_invariant(context, loop, limit)) continue;
     std::span<const ValueId> parameters = function.parameters(header);
     const auto index = static_cast<size_t>(std::ranges::find(parameters, counter.parameter) - parameters.begin());
     loop.trips = trips_of(context, loop, index, limit, step, counter.distance);
+    // The last trip ends where it is left.
+    if (loop.trips && *loop.trips > 1 && loop.exit != loop.blocks.back()) --*loop.trips;
     if (!loop.trips && counts_away(*context.form(loop.compare), side, step, stays_where_it_holds(context, loop)))
       return std::nullopt;
     return loop;
@@ -384,7 +408,6 @@ bool stores_to_stepped(const LoweringContext& context, const CountedLoop& loop, 
 
 // Counts instructions known in copies: see is_straight(). Returns true if copies can omit the instruction.
 bool measure_known(const LoweringContext& context, const KnownInCopies& known, InstructionId id, Body& body) {
-  constexpr uint32_t moving_place = 6;
   const Form& form = *context.form(id);
   const uint32_t size = size_in_loop(context, id);
   const bool accesses = (form.kind == InstructionClass::load || form.kind == InstructionClass::store) &&
@@ -396,7 +419,7 @@ bool measure_known(const LoweringContext& context, const KnownInCopies& known, I
       if (operand->is(OperandKind::address)) place = operand;
     if (!place || place->group_size() != 1 || !known(place[1])) return false;
     const bool moves = place[1].is(OperandKind::value) && !context.is_literal(&place[1]);
-    body.known += moves ? moving_place + (place->immediate != 0) : 1;
+    body.known += moves ? heuristic(context.capability, Heuristic::straight_moving_place) + (place->immediate != 0) : 1;
     body.known_size += size;
     return false;
   }
@@ -444,11 +467,13 @@ void measure(const LoweringContext& context, const CountedLoop& loop, const Know
   const std::optional<size_t> parameter =
       value ? stepped_parameter(context, loop, value, step, increment) : std::nullopt;
   const bool induction = parameter.has_value();
+  const bool skips = function.is_opcode(id, Opcode::bra);
+  const bool returns =
+      skips && !function.instructions[id].guard && function.instructions[id].block == loop.blocks.back();
   if (induction)
     measure_induction(context, loop, id, body);
-  else
+  else if (!returns)
     body.work += weight;
-  const bool skips = function.is_opcode(id, Opcode::bra);
   if (skips) return;
   const bool guarded = static_cast<bool>(function.instructions[id].guard);
   if (loop.trips && measure_known(context, known, id, body) && !induction) body.known_work += weight;
@@ -469,9 +494,10 @@ void measure(const LoweringContext& context, const CountedLoop& loop, const Know
 }
 
 // Number of copies that stay in a loop: as many as fit, or a similar number that divides the trip count.
-uint32_t copies_in_loop(uint32_t size, uint64_t trips) {
-  constexpr uint32_t longest_loop = 288, fewest_copies = 4;
-  const uint32_t fitting = std::max(longest_loop / std::max(size, 1u), fewest_copies);
+uint32_t copies_in_loop(const LoweringContext& context, uint32_t size, uint64_t trips) {
+  const uint32_t fewest_copies = heuristic(context.capability, Heuristic::copied_fewest);
+  const uint32_t fitting =
+      std::max(heuristic(context.capability, Heuristic::copied_loop) / std::max(size, 1u), fewest_copies);
   for (uint32_t away = 0; away <= fitting / 5 + 1; ++away) {
     if (trips % (fitting + away) == 0) return fitting + away;
     if (fitting - away >= fewest_copies && trips % (fitting - away) == 0) return fitting - away;
@@ -481,19 +507,23 @@ uint32_t copies_in_loop(uint32_t size, uint64_t trips) {
 
 // True for complete unrolling. The limit for the total size grows with the ratio of the rolled loop's executed size to
 // the copies' size, which lacks the counter, its test and the branch (three times twenty) and known instructions.
-bool is_straight(uint64_t trips, const Body& body) {
-  constexpr uint64_t longest = 240, control = 60, of_known = 20, longest_of_all = 2000;
+bool is_straight(const LoweringContext& context, uint64_t trips, const Body& body) {
   const uint64_t left = std::max(body.size - std::min(body.known_size, body.size), 1u);
-  if (trips > longest_of_all || trips * left > longest_of_all) return false;
-  return trips * left * left <= longest * (left + control + of_known * body.known);
+  const uint64_t most = heuristic(context.capability, Heuristic::straight_most),
+                 longest = heuristic(context.capability, Heuristic::straight_size);
+  if (trips > most || trips * left > most) return false;
+  return trips * left * left <=
+         longest * (left + heuristic(context.capability, Heuristic::straight_control) +
+                    uint64_t{heuristic(context.capability, Heuristic::straight_known)} * body.known);
 }
 
 // The maximum size of a trip for which copies pay off if the trip count is unknown: they hide the latency of loads, and
 // one wait for global memory hides as much as many.
-uint32_t longest_trip(const Body& body) {
-  constexpr uint32_t without_loads = 18, with_global_loads = 46, of_shared_load = 5, longest = 96;
-  if (body.global_loads > 0) return with_global_loads;
-  return body.shared_loads > 0 ? std::min(without_loads + of_shared_load * body.shared_loads, longest) : without_loads;
+uint32_t longest_trip(const LoweringContext& context, const Body& body) {
+  if (body.global_loads > 0) return heuristic(context.capability, Heuristic::unknown_trips_global_size);
+  const uint32_t size = heuristic(context.capability, Heuristic::unknown_trips_size) +
+                        body.shared_loads * heuristic(context.capability, Heuristic::unknown_trips_shared_load);
+  return body.shared_loads > 0 ? std::min(size, heuristic(context.capability, Heuristic::unknown_trips_most)) : size;
 }
 
 // Some lanes leave the loop before others: a trip may load what another lane's trip has stored, and copies would change
@@ -534,31 +564,32 @@ Unrolling unrolling_of(const LoweringContext& context, const UniformValues& toge
   if (body.fixed) return {};
   Unrolling result;
   result.blocks = loop->blocks;
-  constexpr uint32_t control = 2;
+  const auto limit = [&](Heuristic which) { return heuristic(context.capability, which); };
+  const uint32_t control = limit(Heuristic::unknown_trips_control);
   if (!loop->trips) {
     // Four copies, then two, then one for the remaining trips.
-    constexpr uint32_t between_copies = 11, of_counter = 4, of_pointer = 4;
-    if (body.size > longest_trip(body)) return {};
+    if (body.size > longest_trip(context, body)) return {};
     if (!together.branch_is_uniform(loop->exit) && !pays_for_separate_lanes(*loop, body)) return {};
     // All threads have to arrive as often. ptxas sees that of a limit in the constant bank alone, not of one computed
     // from it.
     if ((body.barriers || body.atomics) && !loop->launch_limit) return {};
     if (body.barriers && !together.branch_is_uniform(loop->exit)) return {};
-    result.instructions = 6 * body.work + 2 * (body.inductions + control) + between_copies +
-                          (body.counts ? of_counter : 0) + (body.points ? of_pointer : 0);
-    result.copies = 4;
+    result.copies = limit(Heuristic::unknown_trips_copies);
+    result.instructions = (result.copies + 2) * body.work + 2 * (body.inductions + control) +
+                          limit(Heuristic::unknown_trips_between) +
+                          (body.counts ? limit(Heuristic::unknown_trips_counter) : 0) +
+                          (body.points ? limit(Heuristic::unknown_trips_pointer) : 0);
     return result;
   }
-  if (*loop->trips > 0 && is_straight(*loop->trips, body)) {
+  if (*loop->trips > 0 && is_straight(context, *loop->trips, body)) {
     const uint64_t all = *loop->trips * (body.work - body.known_work), kept = body.work + body.inductions + control;
     result.instructions = all > kept ? static_cast<uint32_t>(all - kept) : 0;
     result.copies = static_cast<uint32_t>(*loop->trips);
     return result;
   }
   // Otherwise several copies in a loop, if it is a single block.
-  constexpr uint32_t longest_body = 72;
-  if (body.size == 0 || body.size > longest_body || body.skips) return {};
-  result.copies = copies_in_loop(body.size, *loop->trips);
+  if (body.size == 0 || body.size > limit(Heuristic::copied_body) || body.skips) return {};
+  result.copies = copies_in_loop(context, body.size, *loop->trips);
   result.instructions = (result.copies - 1) * body.work;
   return result;
 }

@@ -1,0 +1,44 @@
+// The order in which an assembler lays out blocks: jumps to jumps go to the last target, and a block stands behind one
+// that ends by going to it. Front ends that write two jumps at the end of a block, or blocks in the order of their
+// statements, need no more jumps than others. Private to ir/machine.
+#pragma once
+
+#include "ir/machine/prepare/lowering_context.h"
+
+#include <vector>
+
+namespace ptxrewrite::ir {
+
+class BlockOrder {
+public:
+  explicit BlockOrder(const LoweringContext& context);
+
+  // The block that a jump to `block` ends in: the first one that holds more than a jump.
+  BlockId destination(BlockId block) const { return destination_[block.index()]; }
+  bool only_jumps(BlockId block) const { return destination(block) != block; }
+  // The destinations of the block's edges, in the order of the edges.
+  std::vector<BlockId> successors(BlockId block) const;
+
+  // `next`: blocks that have to stand behind others, by BlockId; invalid for most.
+  void arrange(const std::vector<BlockId>& next);
+
+  // After arrange():
+  // True if `block` stands directly behind `before`.
+  bool is_behind(BlockId before, BlockId block) const { return behind_[before.index()] == block; }
+  // True if the block stands behind one that goes to it.
+  bool is_fallen_into(BlockId block) const { return fallen_into_[block.index()]; }
+
+private:
+  BlockId choose(BlockId block, const std::vector<BlockId>& next) const;
+  bool is_ready(BlockId block) const;
+
+  const LoweringContext& context_;
+  const Function& function_;
+  std::vector<BlockId> destination_;               // by BlockId
+  std::vector<BlockId> behind_, text_next_;        // by BlockId; invalid: none
+  std::vector<std::vector<BlockId>> predecessors_; // by BlockId; of destinations
+  std::vector<bool> placed_, fallen_into_;         // by BlockId
+  std::vector<BlockId> blocks_;                    // that hold more than a jump, in text order
+};
+
+} // namespace ptxrewrite::ir
