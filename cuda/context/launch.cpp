@@ -21,6 +21,7 @@ Code code_of(const emulator::Failure& failure) {
   case emulator::FailureKind::out_of_fuel:
     return Code::launch_timeout;
   case emulator::FailureKind::program_fault:
+  case emulator::FailureKind::not_emulated:
     break;
   }
   switch (failure.fault) {

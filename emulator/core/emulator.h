@@ -34,7 +34,8 @@ struct Dimensions {
   bool operator==(const Dimensions&) const = default;
 };
 
-enum class FailureKind : uint8_t { program_fault, deadlock, out_of_fuel };
+// not_emulated: the program may be correct, but the model of a paper's machine cannot follow it.
+enum class FailureKind : uint8_t { program_fault, deadlock, out_of_fuel, not_emulated };
 
 // The GPU's name of a program fault (CUDA driver API, CUresult).
 enum class FaultKind : uint8_t { launch_failure, illegal_address, misaligned_address, assertion, trap };

@@ -474,6 +474,11 @@ void Verifier::compare_staging(const Truth& truth, const ir::Module& module, con
       result.regions += one.machines.get<emulator::StagingCounters>().regions;
     ShapeDifference difference = difference_of(truth, *staged, resident_blocks[0]);
     difference.shape += ", " + std::to_string(entries) + " staged entries";
+    if (difference.failure && difference.failure->kind == emulator::FailureKind::not_emulated) {
+      result.verdict = Verdict::not_run;
+      result.reason = difference.failure->message;
+      return;
+    }
     if (!difference.failure && difference.findings.empty()) {
       if (difference.buffers.empty()) continue;
       mode.staging->stage = false; // the machine's order of warps, with ordinary registers

@@ -45,14 +45,14 @@ std::string StagingMachine::name_of(uint16_t number) const {
   return "R" + std::to_string(number);
 }
 
-bool StagingMachine::fail(Context& context, std::string_view message, unsigned lane) {
+bool StagingMachine::fail(Context& context, std::string_view message, unsigned lane, FailureKind kind) {
   Warp& warp = *context.warp;
   const MicroOp* op = context.op ? context.op : &plan_->entry().code.front();
   for (const Split& split : warp.splits)
     if (!context.op) op = split.next;
   constexpr std::string_view machine = "RegLess: ";
   const bool named = message.starts_with(machine);
-  context.block->fail(warp, *op, lane, std::string(named ? "" : machine).append(message));
+  context.block->fail(warp, *op, lane, std::string(named ? "" : machine).append(message), kind);
   over_.push_back({context.block, true});
   return false;
 }
@@ -109,7 +109,8 @@ bool StagingMachine::execute(uint32_t slot) {
     }
     for (const Split& split : warp.splits)
       if (split.state == SplitState::at_warp_sync && split.next >= first && split.next < past && split.mask == active)
-        return fail(context, "lanes that part meet inside of a region, which is not emulated");
+        return fail(context, "lanes that part meet inside of a region, which is not emulated", 0,
+                    FailureKind::not_emulated);
     // A call's results are written when it returns. Lanes that call different functions through a register
     // run one function after the other and reconverge at the next region's entry: step until the warp is
     // there.

@@ -409,7 +409,8 @@ void StagingMachine::enter(uint32_t slot) {
   const StagedInstruction& row = plan_->instruction(context.instruction);
   if (context.in_region) {
     if (row.region != context.region || row.place != context.expected) {
-      fail(context, fmt::format("lanes part inside of region {}, which is not emulated", context.region));
+      fail(context, fmt::format("lanes part inside of region {}, which is not emulated", context.region), 0,
+           FailureKind::not_emulated);
       return;
     }
     uint64_t ready = entries_free(slot, row);

@@ -100,7 +100,8 @@ private:
   bool release(Context& context, uint32_t slot, const ir::RegisterSet& erase, const ir::RegisterSet& evict);
   void touch(uint32_t slot, const ir::RegisterSet& registers);
   const MicroOp* step(Context& context, const MicroOp& op);
-  bool fail(Context& context, std::string_view message, unsigned lane = 0);
+  bool fail(Context& context, std::string_view message, unsigned lane = 0,
+            FailureKind kind = FailureKind::program_fault);
   std::string name_of(uint16_t number) const;
   uint32_t code_index(const MicroOp& op) const { return static_cast<uint32_t>(&op - plan_->entry().code.data()); }
 
