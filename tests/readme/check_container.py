@@ -49,10 +49,11 @@ def main():
     check(run[0][0] == "./bootstrap" and re.search(rf"^#   ./bootstrap {run[0][1]} ", bootstrap, re.MULTILINE),
           f"bootstrap has no {run[0][1:]}")
     check(subprocess.run(["bash", "-n", os.path.join(root, "bootstrap")], check=False).returncode == 0, "bootstrap is wrong")
-    # The second command makes packages: the preset's build folder, an existing target.
+    # It makes packages: the preset's build folder, an existing target.
     presets = {one["name"]: one["binaryDir"] for one in json.loads(read("CMakePresets.json"))["configurePresets"]}
-    preset, target = run[1][run[1].index("--preset") + 1], run[1][run[1].index("--target") + 1]
-    check(run[1][:2] == ["cmake", "--build"] and preset in presets, f"no preset {preset}")
+    making = re.search(r"^  cmake --build --preset (\w+) --target (package)$", bootstrap, re.MULTILINE)
+    check(run[0][1] == "package" and making and making[1] in presets, "bootstrap makes no packages")
+    preset, target = making.groups()
     targets = subprocess.run(["cmake", "--build", build, "--target", "help"], capture_output=True, text=True, check=False)
     check(re.search(rf"^{target}:", targets.stdout, re.MULTILINE), f"the build has no target {target}")
     # The copied files are those that cpack names: NAME_VERSION_ARCHITECTURE.deb in the build folder.
