@@ -20,7 +20,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([python, "-m", "pip", "wheel", root, "--no-build-isolation", "--no-deps", "--no-index", "-w", folder,
-                        "-C", f"cmake.define.PTXREWRITE_BUILD={build}"], check=True)
+                        f"--config-settings=cmake.define.PTXREWRITE_BUILD={build}"], check=True)
         [wheel] = glob.glob(os.path.join(folder, "*.whl"))
         environment = os.path.join(folder, "environment")
         subprocess.run([python, "-m", "venv", environment], check=True)
