@@ -17,6 +17,7 @@ namespace ptxrewrite::emulator {
 struct RegionCounter {
   uint64_t executions = 0;
   uint64_t lanes = 0;
+  uint64_t full_executions = 0; // by generated code with all lanes: in neither of the others
 };
 struct GuardCounter {
   uint64_t lanes = 0;
@@ -30,6 +31,7 @@ struct WorkerCounters {
   std::vector<uint64_t> transactions; // by image-wide instruction
   uint64_t blocks = 0;
   uint64_t warps = 0;
+  uint64_t generated = 0; // warp instructions executed by generated code
 };
 
 inline constexpr uint32_t maximum_call_depth = 4096; // activations of one warp at a time

@@ -4,10 +4,12 @@
 
 #include "emulator/core/emulator.h"
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ptxrewrite::emulator {
 
@@ -21,6 +23,9 @@ enum class Engine : uint8_t { automatic, interpreter, generated };
 // In LaunchRequest::machines; if absent: the process's default_engine().
 struct EngineSetting {
   std::optional<Engine> engine;
+  // automatic: warp instructions that are interpreted before code is made of what follows them; nothing: as many as
+  // compiling is worth. Tests set a small number.
+  std::optional<uint64_t> worth{};
 };
 
 // The code of one kernel for one launch: while this object exists, region entries of the
@@ -36,14 +41,21 @@ std::unique_ptr<GeneratedLaunch> generated_launch(KernelImage& image, const Laun
 // The engine of requests that name none: the interpreter, unless --engine has been given before the first
 // launch.
 Engine& default_engine();
-// Converts from auto, interpreter, generated; returns nullopt for other words.
+// Warp instructions that generated code has executed in this process, by all launches that have ended. Tests of the
+// generator want to know that it did something.
+std::atomic<uint64_t>& warp_instructions_by_code();
+// By its word: auto, interpreter, generated. Nothing: it is none of them.
 std::optional<Engine> engine_of(std::string_view word);
 std::string word_of(Engine engine);
 // Returns an empty string if this machine has a generator, else the reason why not.
 std::string why_no_generator();
 
-// --- functions that a generator calls in the decoder (core/decode.h) ---
-// Is this a region entry where lanes may reconverge (Meeting::at)?
+// Patterns of the generator's rows that name no operation, or several with different numbers of sources. A test wants
+// none.
+std::vector<std::string> unknown_generator_rows();
+
+// --- what a generator asks the decoder (core/decode.h) ---
+// A region entry where lanes may meet (Meeting::at).
 bool is_meeting_place(const MicroOp& op);
 // Is this the sum of 64-bit lanes source[0] + source[1] + immediate (Decoder::emit_sum)?
 bool is_lane_sum(const MicroOp& op);

@@ -331,8 +331,9 @@ private:
     std::lock_guard lock(grid_.mutex);
     WorkerCounters& total = grid_.total;
     for (size_t i = 0; i < counters_.regions.size(); ++i) {
-      total.regions[i].executions += counters_.regions[i].executions;
-      total.regions[i].lanes += counters_.regions[i].lanes;
+      const RegionCounter& counter = counters_.regions[i];
+      total.regions[i].executions += counter.executions + counter.full_executions;
+      total.regions[i].lanes += counter.lanes + counter.full_executions * warp_size;
     }
     for (size_t i = 0; i < counters_.guards.size(); ++i) {
       total.guards[i].lanes += counters_.guards[i].lanes;
@@ -342,6 +343,7 @@ private:
       total.transactions[i] += counters_.transactions[i];
     total.blocks += counters_.blocks;
     total.warps += counters_.warps;
+    total.generated += counters_.generated;
   }
 
   Grid& grid_;
@@ -488,6 +490,7 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
   });
   for (std::thread& other : others)
     other.join();
+  if (generated) warp_instructions_by_code() += grid.total.generated;
   if (grid.error) return Error{grid.error->message, image.functions.front()->source->header_range};
 
   result.counters = make_counters(image, grid.total,

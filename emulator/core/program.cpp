@@ -344,6 +344,11 @@ Engine& default_engine() {
   return engine;
 }
 
+std::atomic<uint64_t>& warp_instructions_by_code() {
+  static std::atomic<uint64_t> executed = 0;
+  return executed;
+}
+
 static constexpr std::string_view engine_words[] = {"auto", "interpreter", "generated"};
 
 std::optional<Engine> engine_of(std::string_view word) {

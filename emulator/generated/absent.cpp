@@ -18,4 +18,8 @@ std::string why_no_generator() {
   return "this program was built without LLVM 19 (Debian: llvm-19-dev)";
 }
 
+std::vector<std::string> unknown_generator_rows() {
+  return {};
+}
+
 } // namespace ptxrewrite::emulator

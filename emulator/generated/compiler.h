@@ -1,22 +1,33 @@
-// Compiles a plan to native code: LLVM IR, a few passes, LLVM's ORC.
+// From a plan to native code: LLVM IR, a few passes, an object file, LLVM's loader. Code contains no address of the
+// process, so equal IR has equal code: it is shared between kernels while one of them lives, and kept on disk.
 #pragma once
 
 #include "emulator/generated/context.h"
 #include "emulator/generated/llvm.h"
 #include "emulator/generated/plan.h"
+#include "support/content_store.h"
 
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 namespace ptxrewrite::emulator::generated {
 
-// The code of one kernel, which is freed with this object.
-class CodeMemory {
+class Compiler;
+
+// One function in memory, until the last kernel that uses it has gone.
+class LoadedCode {
 public:
-  CodeMemory() = default;
-  CodeMemory(const CodeMemory&) = delete;
-  CodeMemory& operator=(const CodeMemory&) = delete;
-  ~CodeMemory();
+  LoadedCode() = default;
+  LoadedCode(const LoadedCode&) = delete;
+  LoadedCode& operator=(const LoadedCode&) = delete;
+  ~LoadedCode();
+  Code code = nullptr;
 
 private:
   friend class Compiler;
@@ -29,25 +40,68 @@ public:
   static Compiler* get();
   static const std::string& why_none();
 
-  // Returns nullptr if the plan cannot be compiled.
-  Code compile(Plan& plan, bool full_warp, CodeMemory& memory);
+  // LLVM IR of a plan.
+  class Module {
+  public:
+    Module() = default;
+    Module(Module&& other) noexcept;
+    Module& operator=(Module&&) = delete;
+    ~Module();
+    explicit operator bool() const { return module_ != nullptr; }
+
+  private:
+    friend class Compiler;
+    const Llvm* llvm_ = nullptr;
+    LLVMContextRef context_ = nullptr;
+    LLVMModuleRef module_ = nullptr;
+    LLVMValueRef function_ = nullptr;
+    std::string about_; // for the log
+  };
+  // False: nothing can be made of the plan. Takes little time, and looks at the plan and its function.
+  Module write(Plan& plan, bool full_warp);
+  // Null: LLVM gives an error, which is logged. Takes long.
+  std::shared_ptr<const LoadedCode> compile(Module module);
+
+  // In another thread, one after the other.
+  void do_later(const void* owner, std::function<void()> work);
+  // Work of this owner is dropped; if it is being done, waits for its end.
+  void forget(const void* owner);
 
 private:
-  friend class CodeMemory;
+  friend class LoadedCode;
   struct Instance {
     Compiler* compiler = nullptr;
     std::string reason;
+  };
+  struct Work {
+    const void* owner = nullptr;
+    std::function<void()> body;
   };
   static Instance& instance();
   explicit Compiler(const Llvm& llvm) : llvm_(llvm) {}
   bool start(std::string& reason);
   LLVMTargetMachineRef make_machine();
+  LLVMMemoryBufferRef make_object(Module& module);
+  LLVMMemoryBufferRef stored_object(const std::string& ir) const;
+  void store_object(const std::string& ir, LLVMMemoryBufferRef object);
+  std::shared_ptr<const LoadedCode> load(const std::string& name, LLVMMemoryBufferRef object);
+  void work();
+  void stop();
 
   const Llvm& llvm_;
-  std::mutex mutex_;
+  std::mutex mutex_; // of LLVM's objects
   LLVMOrcLLJITRef jit_ = nullptr;
   LLVMTargetMachineRef machine_ = nullptr;
-  uint64_t functions_ = 0;
+  std::optional<ContentStore> store_;                             // object files by IR
+  std::map<std::string, std::weak_ptr<const LoadedCode>> loaded_; // by IR
+  std::deque<std::shared_ptr<const LoadedCode>> recent_;          // of kernels that may come again
+
+  std::mutex work_mutex_;
+  std::condition_variable work_changed_;
+  std::deque<Work> waiting_;
+  const void* working_for_ = nullptr;
+  int process_ = 0; // that has the thread; 0: there is none yet
+  bool stops_ = false, stopped_ = false;
 };
 
 } // namespace ptxrewrite::emulator::generated

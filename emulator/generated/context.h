@@ -7,6 +7,29 @@
 
 namespace ptxrewrite::emulator::generated {
 
+// How the addresses of a full warp's lanes lie: at one place; one access' bytes apart; likewise for each half of the
+// warp; otherwise.
+enum class LanePlaces : uint8_t { same, line, halves_same, halves_line, any };
+
+// What the code of a load or store takes for granted, and what was found where that was wrong.
+struct AddressGuess {
+  uint32_t op = 0;           // micro-operation
+  uint8_t address_bytes = 8; // of a lane's address
+  uint64_t size = 4;         // bytes that a lane accesses
+  LanePlaces places = LanePlaces::any;
+  LanePlaces found = LanePlaces::any; // the last time that it was wrong
+  uint32_t wrong = 0;                 // how often; host threads count it by atomic_ref
+  bool varies = false;                // the wrong ones were not alike
+};
+// How `size` bytes at each lane's address lie; the addresses have `bytes` bytes.
+LanePlaces places_of(const std::byte* addresses, unsigned bytes, uint64_t size);
+
+// Called by generated code: the handler of one micro-operation, for the lanes of `mask`.
+using CallOne = const MicroOp* (*)(Warp* warp, const MicroOp* op, uint32_t mask);
+// The same for an access that is not as guessed.
+using CallAccess = const MicroOp* (*)(Warp* warp, const MicroOp* op, uint32_t mask, AddressGuess* guess);
+
+// Generated code contains no address of the process: it finds everything from here, so that it can be kept on disk.
 struct CodeContext {
   std::byte* registers = nullptr; // of the activation
   const std::byte* thread_specials = nullptr;
@@ -14,7 +37,12 @@ struct CodeContext {
   const std::byte* parameters = nullptr;
   std::byte* shared = nullptr;
   uint64_t shared_bytes = 0;
-  const MemoryRange* ranges = nullptr; // range of memory operation i: at byte i * sizeof(AccessSite)
+  const MemoryRange* ranges = nullptr; // of memory operation i: at byte i * sizeof(AccessSite)
+  const MicroOp* ops = nullptr;        // of the function: generated code names micro-operations by their place in it
+  const std::byte* constant_bank = nullptr;
+  CallOne call = nullptr;
+  CallAccess call_access = nullptr;
+  AddressGuess* guesses = nullptr; // of the code
   RegionCounter* regions = nullptr;
   GuardCounter* guards = nullptr;
   const MicroOp* meeting = nullptr; // where the lanes reconverge; nullptr: nowhere in this activation

@@ -17,7 +17,11 @@ bool Emitter::emit(const std::string& name) {
 }
 
 Value Emitter::field(size_t offset, Type type, unsigned alignment) {
-  return ir_.load(type, ir_.offset(context_, offset), alignment);
+  return ir_.load(type, ir_.offset(context_, offset), alignment, Memory::facts);
+}
+
+Value Emitter::place_of_op(uint32_t index) {
+  return ir_.offset(ops_, uint64_t(index) * sizeof(MicroOp));
 }
 
 void Emitter::begin_function(const std::string& name) {
@@ -30,6 +34,7 @@ void Emitter::begin_function(const std::string& name) {
   ir_.place_at(entry_);
   ir_.use_scalars();
   registers_ = field(offsetof(CodeContext, registers), ir_.pointer());
+  ops_ = field(offsetof(CodeContext, ops), ir_.pointer());
   regions_ = field(offsetof(CodeContext, regions), ir_.pointer());
   guards_ = field(offsetof(CodeContext, guards), ir_.pointer());
   if (full_) {
@@ -95,7 +100,7 @@ void Emitter::load_entry_value(uint32_t offset, const Slot& slot, Label other_wa
   } else {
     const Value place =
         ir_.offset(frame_place(offset), ir_.mul(ir_.zext(first_lane(all), 64), ir_.scalar_constant(64, slot.bits / 8)));
-    number = ir_.load(ir_.scalar(slot.bits), place, slot.bits / 8);
+    number = ir_.load(ir_.scalar(slot.bits), place, slot.bits / 8, Memory::frame);
     Value equal = ir_.icmp(LLVMIntEQ, loaded.vector, ir_.splat(number));
     if (!full_) equal = ir_.bit_or(equal, ir_.bit_not(active_lanes_));
     same = ir_.holds_for_all(equal);
@@ -117,7 +122,7 @@ void Emitter::emit_piece(const Piece& piece) {
   changed_.clear();
   ir_.place_at(piece_label(piece.first));
   uint32_t at = piece.first;
-  if (code_.is_region(at)) emit_region(at++);
+  if (code_.is_region(at)) emit_region(at++, piece.begins_loop);
   for (; at < piece.past; ++at)
     emit_op(at);
   switch (piece.end) {
@@ -140,27 +145,34 @@ void Emitter::jump_to(uint32_t first) {
 }
 
 void Emitter::count(Value place, Value by) {
-  ir_.store(ir_.add(ir_.load(ir_.scalar(64), place, 8), by), place, 8);
+  ir_.store(ir_.add(ir_.load(ir_.scalar(64), place, 8, Memory::counters), by), place, 8, Memory::counters);
 }
 
-// Does what the region's handler does; where the handler would do more, returns to the interpreter.
-void Emitter::emit_region(uint32_t index) {
+// As the handler of the region does; where it would do more, the interpreter does it. At the entry of the function, and
+// wherever a loop begins, there is fuel for all pieces: so none of them runs out of it. Lanes of a full warp are
+// expected nowhere (see enter()).
+void Emitter::emit_region(uint32_t index, bool begins_loop) {
   const MicroOp& op = code_.op(index);
   ir_.use_scalars();
-  const Value left = ir_.sub(ir_.load(ir_.scalar(64), fuel_, 8), ir_.scalar_constant(64, op.auxiliary));
-  Value goes_on = ir_.icmp(LLVMIntSGE, left, ir_.scalar_constant(64, 0));
-  if (code_.is_meeting(index)) {
-    const Value meeting = field(offsetof(CodeContext, meeting), ir_.scalar(64));
-    const Value here = ir_.scalar_constant(64, reinterpret_cast<uintptr_t>(&op));
-    goes_on = ir_.bit_and(goes_on, ir_.icmp(LLVMIntNE, meeting, here));
+  const Value fuel = ir_.load(ir_.scalar(64), fuel_, 8);
+  Value goes_on = nullptr;
+  if (begins_loop) goes_on = ir_.icmp(LLVMIntSGE, fuel, ir_.scalar_constant(64, plan_.fuel));
+  if (!full_ && code_.is_meeting(index)) {
+    const Value meeting = field(offsetof(CodeContext, meeting), ir_.pointer());
+    const Value elsewhere = ir_.icmp(LLVMIntNE, meeting, place_of_op(index));
+    goes_on = goes_on ? ir_.bit_and(goes_on, elsewhere) : elsewhere;
   }
-  const Label executes = ir_.label("region"), leaves = ir_.label("left");
-  ir_.branch_expected(goes_on, executes, leaves);
-  ir_.place_at(leaves);
-  leave_at(index);
-  ir_.place_at(executes);
-  ir_.store(left, fuel_, 8);
+  if (goes_on) {
+    const Label executes = ir_.label("region"), leaves = ir_.label("left");
+    ir_.branch_expected(goes_on, executes, leaves);
+    ir_.place_at(leaves);
+    leave_at(index);
+    ir_.place_at(executes);
+  }
+  ir_.store(ir_.sub(fuel, ir_.scalar_constant(64, op.auxiliary)), fuel_, 8);
   const uint64_t counter = op.extra * sizeof(RegionCounter);
+  if (full_)
+    return count(ir_.offset(regions_, counter + offsetof(RegionCounter, full_executions)), ir_.scalar_constant(64, 1));
   count(ir_.offset(regions_, counter + offsetof(RegionCounter, executions)), ir_.scalar_constant(64, 1));
   count(ir_.offset(regions_, counter + offsetof(RegionCounter, lanes)), active_count_);
 }
@@ -269,8 +281,8 @@ void Emitter::leave_at(uint32_t index) {
     if (!slot.in_frame) store_frame(offset, read_register(offset, slot.bits), active_lanes_);
   }
   ir_.use_scalars();
-  ir_.store(ir_.load(ir_.scalar(64), fuel_, 8), ir_.offset(context_, offsetof(CodeContext, fuel)), 8);
-  ir_.llvm.BuildRet(ir_.builder, ir_.address(&code_.op(index)));
+  ir_.store(ir_.load(ir_.scalar(64), fuel_, 8), ir_.offset(context_, offsetof(CodeContext, fuel)), 8, Memory::facts);
+  ir_.llvm.BuildRet(ir_.builder, place_of_op(index));
   held_ = held;
 }
 

@@ -11,6 +11,7 @@
 #include "emulator/generated/context.h"
 #include "emulator/generated/plan.h"
 
+#include <optional>
 #include <string>
 
 namespace ptxrewrite::emulator::generated {
@@ -52,7 +53,7 @@ private:
   void load_entry_values();
   void load_entry_value(uint32_t offset, const Slot& slot, Label other_warp);
   void emit_piece(const Piece& piece);
-  void emit_region(uint32_t index);
+  void emit_region(uint32_t index, bool begins_loop);
   void emit_op(uint32_t index);
   void emit_branch(uint32_t index);
   Label piece_label(uint32_t first);
@@ -62,6 +63,7 @@ private:
   void count_guard(const MicroOp& op, const Execution& execution);
   void count(Value place, Value by);
   Value field(size_t offset, Type type, unsigned alignment = 8);
+  Value place_of_op(uint32_t index);
 
   // --- lane_values.cpp: locations of values ---
   LaneValue read(LaneRef lanes, unsigned bits);
@@ -83,7 +85,9 @@ private:
   LaneValue linear(const Recipe& recipe, const LaneValue& a, const LaneValue& b);
   void emit_part(const MicroOp& op, const OpInfo& info, const Execution& execution);
   void emit_call(uint32_t index, const OpInfo& info, const Execution& execution);
-  void call_handler(uint32_t index, const OpUses& uses, const Execution& execution);
+  // `guess`: the call is made because it did not hold.
+  void call_handler(uint32_t index, const OpUses& uses, const Execution& execution,
+                    std::optional<size_t> guess = std::nullopt);
 
   // --- memory_accesses.cpp ---
   // An access while it is emitted: several paths, which join again in `done`.
@@ -94,7 +98,8 @@ private:
     const Execution* execution = nullptr;
     Range range;
     LaneValue address;
-    uint64_t size = 0; // bytes per lane
+    uint64_t size = 0;           // bytes of a lane
+    std::optional<size_t> guess; // of the plan
     Label slow = nullptr, done = nullptr;
     std::vector<LaneValue> old;             // of the destinations, if there is a guard
     std::vector<LaneValue> stored;          // values to store, NaNs canonical
@@ -115,9 +120,7 @@ private:
   void emit_slow(Access& access, const OpUses& uses, bool as_numbers);
   void emit_number_load(Access& access);
   void emit_number_store(Access& access);
-  // Addresses of a full warp: equal; `size` bytes apart; equal or `size` bytes apart within each half of the warp.
-  enum class Pattern : uint8_t { same, line, halves_same, halves_line, any };
-  Pattern pattern_of(const Access& access) const;
+  LanePlaces places_of(const Access& access) const;
   void emit_full_warp(Access& access, bool is_store);
   void load_lines(Access& access, const std::vector<Value>& hosts);
   void store_lines(Access& access, const std::vector<Value>& hosts);
@@ -138,10 +141,7 @@ private:
   Label entry_ = nullptr;
   Label stack_ = nullptr; // the first block, with the stack slots
   Value context_ = nullptr, registers_ = nullptr, fuel_ = nullptr, active_ = nullptr, active_lanes_ = nullptr,
-        active_count_ = nullptr, regions_ = nullptr, guards_ = nullptr;
+        active_count_ = nullptr, ops_ = nullptr, regions_ = nullptr, guards_ = nullptr;
 };
-
-// Called by generated code: executes the handler of one micro-operation for the lanes of `mask`.
-const MicroOp* call_one(Warp* warp, const MicroOp* op, uint32_t mask);
 
 } // namespace ptxrewrite::emulator::generated

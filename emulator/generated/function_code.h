@@ -3,11 +3,13 @@
 #pragma once
 
 #include "emulator/core/program.h"
+#include "emulator/generated/context.h"
 #include "emulator/generated/rows.h"
 #include "emulator/special/known_handlers.h"
 #include "ir/flow/cfg.h"
 #include "ir/flow/liveness.h"
 
+#include <map>
 #include <set>
 #include <span>
 #include <unordered_map>
@@ -46,6 +48,9 @@ struct OpUses {
   std::vector<LaneUse> sources, destinations;
 };
 
+// What is known of accesses by micro-operation, because an earlier guess was wrong.
+using KnownPlaces = std::map<uint32_t, LanePlaces>;
+
 class FunctionCode {
 public:
   FunctionCode(const KernelImage& image, const DecodedFunction& function, Handler hook);
@@ -68,6 +73,7 @@ public:
   const std::vector<uint32_t>& live_at(uint32_t index);
   bool is_register(uint32_t offset) const { return register_offsets_.contains(offset); }
   std::string_view instruction_text(uint32_t index) const;
+  KnownPlaces known_places;
 
 private:
   const std::vector<uint32_t>& live_before(ir::InstructionId id);

@@ -1,6 +1,7 @@
 #include "emulator/generated/ir_builder.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace ptxrewrite::emulator::generated {
 
@@ -14,6 +15,19 @@ Ir::Ir(const Llvm& functions, LLVMContextRef context, LLVMModuleRef module)
                              llvm.ValueAsMetadata(scalar_constant(32, 1))};
   weights_ = llvm.MetadataAsValue(context, llvm.MDNodeInContext2(context, parts, 3));
   profile_kind_ = llvm.GetMDKindIDInContext(context, "prof", 4);
+  // Types below one root, and accesses of them.
+  alias_kind_ = llvm.GetMDKindIDInContext(context, "tbaa", 4);
+  const auto text = [&](std::string_view word) { return llvm.MDStringInContext2(context, word.data(), word.size()); };
+  LLVMMetadataRef root = text("memory");
+  root = llvm.MDNodeInContext2(context, &root, 1);
+  const LLVMMetadataRef zero = llvm.ValueAsMetadata(scalar_constant(64, 0));
+  constexpr std::string_view names[] = {"", "facts", "counters", "frame", "device"};
+  for (size_t i = 1; i < std::size(names); ++i) {
+    LLVMMetadataRef type[] = {text(names[i]), root, zero};
+    const LLVMMetadataRef node = llvm.MDNodeInContext2(context, type, 3);
+    LLVMMetadataRef tag[] = {node, node, zero};
+    alias_tags_[i] = llvm.MetadataAsValue(context, llvm.MDNodeInContext2(context, tag, 3));
+  }
 }
 
 Ir::~Ir() {
@@ -63,14 +77,21 @@ Value Ir::shuffle(Value a, Value b, const std::vector<unsigned>& lanes) {
                                  "");
 }
 
-Value Ir::load(Type type, Value place, unsigned alignment) {
-  const Value loaded = llvm.BuildLoad2(builder, type, place, "");
-  llvm.SetAlignment(loaded, alignment);
-  return loaded;
+Value Ir::touches(Value access, Memory memory) {
+  if (const Value tag = alias_tags_[static_cast<size_t>(memory)]) llvm.SetMetadata(access, alias_kind_, tag);
+  return access;
 }
 
-void Ir::store(Value value, Value place, unsigned alignment) {
-  llvm.SetAlignment(llvm.BuildStore(builder, value, place), alignment);
+Value Ir::load(Type type, Value place, unsigned alignment, Memory memory) {
+  const Value loaded = llvm.BuildLoad2(builder, type, place, "");
+  llvm.SetAlignment(loaded, alignment);
+  return touches(loaded, memory);
+}
+
+void Ir::store(Value value, Value place, unsigned alignment, Memory memory) {
+  const Value stored = llvm.BuildStore(builder, value, place);
+  llvm.SetAlignment(stored, alignment);
+  touches(stored, memory);
 }
 
 Value Ir::offset(Value place, Value bytes) {

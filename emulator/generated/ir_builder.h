@@ -16,6 +16,10 @@ using Value = LLVMValueRef;
 using Type = LLVMTypeRef;
 using Label = LLVMBasicBlockRef;
 
+// What an access touches. Memories of different kinds do not overlap, which lets LLVM move loads of one over stores to
+// another: facts are what code reads about its block and its accesses, and only handlers change.
+enum class Memory : uint8_t { slot, facts, counters, frame, device };
+
 class Ir {
 public:
   Ir(const Llvm& llvm, LLVMContextRef context, LLVMModuleRef module);
@@ -80,9 +84,10 @@ public:
   Value holds_for_all(Value conditions) { return icmp(LLVMIntEQ, mask_of(conditions), scalar_constant(32, full_mask)); }
 
   // --- memory and control ---
-  Value load(Type type, Value place, unsigned alignment);
-  void store(Value value, Value place, unsigned alignment);
-  // `bytes` after a pointer; an address that is a number becomes a pointer.
+  Value load(Type type, Value place, unsigned alignment, Memory memory = Memory::slot);
+  void store(Value value, Value place, unsigned alignment, Memory memory = Memory::slot);
+  Value touches(Value access, Memory memory);
+  // `bytes` behind a pointer; an address that is a number becomes a pointer.
   Value offset(Value place, Value bytes);
   Value offset(Value place, uint64_t bytes) { return offset(place, scalar_constant(64, bytes)); }
   Value pointer_at(Value number) { return llvm.BuildIntToPtr(builder, number, pointer_, ""); }
@@ -103,7 +108,8 @@ private:
   LLVMModuleRef module_;
   Type float_, double_, pointer_;
   Value weights_ = nullptr;
-  unsigned profile_kind_ = 0;
+  unsigned profile_kind_ = 0, alias_kind_ = 0;
+  Value alias_tags_[5] = {}; // by Memory
   unsigned lanes_ = 1;
 };
 

@@ -94,8 +94,9 @@ void Emitter::emit_part(const MicroOp& op, const OpInfo& info, const Execution& 
   write(op.destination[0], result, execution);
 }
 
-// The handler reads and writes the frame. After the call, registers that it writes are held as vectors.
-void Emitter::call_handler(uint32_t index, const OpUses& uses, const Execution& execution) {
+// The handler reads and writes the frame. Behind it the registers that it writes are held as vectors.
+void Emitter::call_handler(uint32_t index, const OpUses& uses, const Execution& execution,
+                           std::optional<size_t> guess) {
   const auto to_frame = [&](uint32_t offset) {
     const Slot& slot = plan_.slots.at(offset);
     if (!slot.in_frame && slot.written) store_frame(offset, read_register(offset, slot.bits), active_lanes_);
@@ -112,16 +113,18 @@ void Emitter::call_handler(uint32_t index, const OpUses& uses, const Execution& 
   for (uint32_t offset : needed)
     to_frame(offset);
   ir_.use_scalars();
-  const MicroOp& op = code_.op(index);
-  Type parameters[] = {ir_.pointer(), ir_.pointer(), ir_.scalar(32)};
-  const Type type = ir_.llvm.FunctionType(ir_.pointer(), parameters, 3, 0);
-  Value arguments[] = {field(offsetof(CodeContext, warp), ir_.pointer()), ir_.address(&op), execution.mask};
-  const Value next =
-      ir_.llvm.BuildCall2(ir_.builder, type, ir_.address(reinterpret_cast<const void*>(&call_one)), arguments, 3, "");
+  Type parameters[] = {ir_.pointer(), ir_.pointer(), ir_.scalar(32), ir_.pointer()};
+  const unsigned count = guess ? 4 : 3;
+  const Type type = ir_.llvm.FunctionType(ir_.pointer(), parameters, count, 0);
+  Value arguments[] = {field(offsetof(CodeContext, warp), ir_.pointer()), place_of_op(index), execution.mask, nullptr};
+  if (guess)
+    arguments[3] = ir_.offset(field(offsetof(CodeContext, guesses), ir_.pointer()), *guess * sizeof(AddressGuess));
+  const Value callee = field(guess ? offsetof(CodeContext, call_access) : offsetof(CodeContext, call), ir_.pointer());
+  const Value next = ir_.llvm.BuildCall2(ir_.builder, type, callee, arguments, count, "");
   const Label goes_on = ir_.label("called"), fails = ir_.label("failed");
-  ir_.branch_expected(ir_.icmp(LLVMIntEQ, next, ir_.address(&op + 1)), goes_on, fails);
+  ir_.branch_expected(ir_.icmp(LLVMIntEQ, next, place_of_op(index + 1)), goes_on, fails);
   ir_.place_at(fails);
-  ir_.store(ir_.load(ir_.scalar(64), fuel_, 8), ir_.offset(context_, offsetof(CodeContext, fuel)), 8);
+  ir_.store(ir_.load(ir_.scalar(64), fuel_, 8), ir_.offset(context_, offsetof(CodeContext, fuel)), 8, Memory::facts);
   ir_.llvm.BuildRet(ir_.builder, next);
   ir_.place_at(goes_on);
 }

@@ -13,9 +13,9 @@ LaneValue Emitter::load_frame(uint32_t offset, unsigned bits) {
   LaneValue value;
   value.bits = bits;
   if (bits == 1)
-    value.vector = ir_.conditions_of(ir_.load(ir_.scalar(32), frame_place(offset), 4));
+    value.vector = ir_.conditions_of(ir_.load(ir_.scalar(32), frame_place(offset), 4, Memory::frame));
   else
-    value.vector = ir_.load(ir_.vector(bits), frame_place(offset), LaneRef::alignment);
+    value.vector = ir_.load(ir_.vector(bits), frame_place(offset), LaneRef::alignment, Memory::frame);
   return value;
 }
 
@@ -25,14 +25,15 @@ void Emitter::store_frame(uint32_t offset, const LaneValue& value, Value lanes) 
   if (value.bits == 1) {
     Value mask = ir_.mask_of(vector);
     if (lanes) {
-      const Value chosen = ir_.mask_of(lanes), old = ir_.load(ir_.scalar(32), frame_place(offset), 4);
+      const Value chosen = ir_.mask_of(lanes), old = ir_.load(ir_.scalar(32), frame_place(offset), 4, Memory::frame);
       mask = ir_.bit_or(ir_.bit_and(mask, chosen), ir_.bit_and(old, ir_.bit_not(chosen)));
     }
-    return ir_.store(mask, frame_place(offset), 4);
+    return ir_.store(mask, frame_place(offset), 4, Memory::frame);
   }
   if (lanes)
-    vector = ir_.select(lanes, vector, ir_.load(ir_.vector(value.bits), frame_place(offset), LaneRef::alignment));
-  ir_.store(vector, frame_place(offset), LaneRef::alignment);
+    vector = ir_.select(lanes, vector,
+                        ir_.load(ir_.vector(value.bits), frame_place(offset), LaneRef::alignment, Memory::frame));
+  ir_.store(vector, frame_place(offset), LaneRef::alignment, Memory::frame);
 }
 
 LaneValue Emitter::read(LaneRef lanes, unsigned bits) {
@@ -49,14 +50,15 @@ LaneValue Emitter::read(LaneRef lanes, unsigned bits) {
   }
   case LaneBase::block_special:
     value.number = ir_.load(ir_.scalar(bits),
-                            ir_.offset(field(offsetof(CodeContext, block_specials), ir_.pointer()), lanes.offset()), 4);
+                            ir_.offset(field(offsetof(CodeContext, block_specials), ir_.pointer()), lanes.offset()), 4,
+                            Memory::facts);
     return value;
   case LaneBase::thread_special: {
     const Value place = ir_.offset(field(offsetof(CodeContext, thread_specials), ir_.pointer()), lanes.offset());
     if (plan_.shape_of_base(lanes) == Shape::uniform)
-      value.number = ir_.load(ir_.scalar(bits), place, 4);
+      value.number = ir_.load(ir_.scalar(bits), place, 4, Memory::facts);
     else
-      value.vector = ir_.load(ir_.vector(bits), place, 4);
+      value.vector = ir_.load(ir_.vector(bits), place, 4, Memory::facts);
     return value;
   }
   case LaneBase::registers:
@@ -74,7 +76,7 @@ LaneValue Emitter::read_register(uint32_t offset, unsigned bits) {
   if (const auto storage = storage_.find(offset); storage != storage_.end()) {
     if (storage->second.number) value.number = ir_.load(ir_.scalar(bits), storage->second.number, 8);
     if (storage->second.vector) value.vector = ir_.load(ir_.vector(bits), storage->second.vector, 64);
-    value.open_nan = slot.open_nan;
+    value.open_nan = slot.nans == Nans::open;
   } else {
     value.number = ir_.scalar_constant(bits, 0); // it has never been written
   }
@@ -113,8 +115,13 @@ void Emitter::write(LaneRef lanes, LaneValue value, const Execution& execution) 
   changed_.insert(offset);
 }
 
+// Of an open and another value the open one becomes canonical: the other's bits count.
 LaneValue Emitter::selected(const LaneValue& guard, LaneValue value, LaneValue old) {
-  const bool open = value.open_nan || old.open_nan;
+  const bool open = value.open_nan && old.open_nan;
+  if (!open) {
+    value = canonical(value);
+    old = canonical(old);
+  }
   if (guard.is_uniform() && value.is_uniform() && old.is_uniform()) {
     value.number = ir_.select(guard.number, value.number, old.number);
   } else {
@@ -131,7 +138,7 @@ void Emitter::keep_between() {
     const auto storage = storage_.find(offset);
     if (storage == storage_.end()) continue;
     const Slot& slot = plan_.slots.at(offset);
-    const LaneValue value = slot.open_nan ? held_.at(offset) : canonical(held_.at(offset));
+    const LaneValue value = slot.nans == Nans::open ? held_.at(offset) : canonical(held_.at(offset));
     switch (slot.shape) {
     case Shape::uniform:
       if (!value.is_uniform()) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <llvm-c/Analysis.h>
+#include <llvm-c/BitWriter.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/LLJIT.h>
@@ -70,12 +71,17 @@ namespace ptxrewrite::emulator::generated {
   FUNCTION(ConstInt)                                                                                                   \
   FUNCTION(ConstNull)                                                                                                  \
   FUNCTION(ConstVector)                                                                                                \
+  FUNCTION(ContextCreate)                                                                                              \
+  FUNCTION(ContextDispose)                                                                                             \
   FUNCTION(CountParams)                                                                                                \
+  FUNCTION(CreateMemoryBufferWithMemoryRangeCopy)                                                                      \
   FUNCTION(CreateBuilderInContext)                                                                                     \
   FUNCTION(CreateEnumAttribute)                                                                                        \
   FUNCTION(CreatePassBuilderOptions)                                                                                   \
   FUNCTION(CreateTargetMachine)                                                                                        \
   FUNCTION(DisposeBuilder)                                                                                             \
+  FUNCTION(DisposeErrorMessage)                                                                                        \
+  FUNCTION(DisposeMemoryBuffer)                                                                                        \
   FUNCTION(DisposeMessage)                                                                                             \
   FUNCTION(DisposeModule)                                                                                              \
   FUNCTION(DisposePassBuilderOptions)                                                                                  \
@@ -83,57 +89,56 @@ namespace ptxrewrite::emulator::generated {
   FUNCTION(FloatTypeInContext)                                                                                         \
   FUNCTION(FunctionType)                                                                                               \
   FUNCTION(GetBasicBlockTerminator)                                                                                    \
+  FUNCTION(GetBufferSize)                                                                                              \
+  FUNCTION(GetBufferStart)                                                                                             \
+  FUNCTION(GetDefaultTargetTriple)                                                                                     \
   FUNCTION(GetEnumAttributeKindForName)                                                                                \
   FUNCTION(GetErrorMessage)                                                                                            \
-  FUNCTION(DisposeErrorMessage)                                                                                        \
   FUNCTION(GetHostCPUFeatures)                                                                                         \
   FUNCTION(GetHostCPUName)                                                                                             \
-  FUNCTION(GetDefaultTargetTriple)                                                                                     \
   FUNCTION(GetInsertBlock)                                                                                             \
   FUNCTION(GetIntrinsicDeclaration)                                                                                    \
   FUNCTION(GetMDKindIDInContext)                                                                                       \
   FUNCTION(GetParam)                                                                                                   \
+  FUNCTION(GetPoison)                                                                                                  \
   FUNCTION(GetTargetFromTriple)                                                                                        \
   FUNCTION(GetUndef)                                                                                                   \
-  FUNCTION(GetPoison)                                                                                                  \
   FUNCTION(GetVersion)                                                                                                 \
   FUNCTION(GlobalGetValueType)                                                                                         \
   FUNCTION(IntTypeInContext)                                                                                           \
   FUNCTION(IntrinsicGetType)                                                                                           \
   FUNCTION(LookupIntrinsicID)                                                                                          \
-  FUNCTION(MDStringInContext2)                                                                                         \
   FUNCTION(MDNodeInContext2)                                                                                           \
+  FUNCTION(MDStringInContext2)                                                                                         \
   FUNCTION(MetadataAsValue)                                                                                            \
   FUNCTION(ModuleCreateWithNameInContext)                                                                              \
   FUNCTION(OrcCreateLLJIT)                                                                                             \
   FUNCTION(OrcCreateLLJITBuilder)                                                                                      \
-  FUNCTION(OrcCreateNewThreadSafeContext)                                                                              \
-  FUNCTION(OrcCreateNewThreadSafeModule)                                                                               \
-  FUNCTION(OrcDisposeThreadSafeContext)                                                                                \
   FUNCTION(OrcJITDylibCreateResourceTracker)                                                                           \
   FUNCTION(OrcJITTargetMachineBuilderCreateFromTargetMachine)                                                          \
-  FUNCTION(OrcLLJITAddLLVMIRModuleWithRT)                                                                              \
+  FUNCTION(OrcLLJITAddObjectFileWithRT)                                                                                \
   FUNCTION(OrcLLJITBuilderSetJITTargetMachineBuilder)                                                                  \
-  FUNCTION(OrcLLJITGetMainJITDylib)                                                                                    \
   FUNCTION(OrcLLJITGetDataLayoutStr)                                                                                   \
+  FUNCTION(OrcLLJITGetMainJITDylib)                                                                                    \
   FUNCTION(OrcLLJITGetTripleString)                                                                                    \
   FUNCTION(OrcLLJITLookup)                                                                                             \
   FUNCTION(OrcReleaseResourceTracker)                                                                                  \
   FUNCTION(OrcResourceTrackerRemove)                                                                                   \
-  FUNCTION(OrcThreadSafeContextGetContext)                                                                             \
   FUNCTION(PointerTypeInContext)                                                                                       \
   FUNCTION(PositionBuilderAtEnd)                                                                                       \
-  FUNCTION(PrintModuleToString)                                                                                        \
   FUNCTION(RunPasses)                                                                                                  \
   FUNCTION(SetAlignment)                                                                                               \
   FUNCTION(SetDataLayout)                                                                                              \
   FUNCTION(SetMetadata)                                                                                                \
   FUNCTION(SetTarget)                                                                                                  \
+  FUNCTION(SetValueName2)                                                                                              \
+  FUNCTION(TargetMachineEmitToMemoryBuffer)                                                                            \
   FUNCTION(TypeOf)                                                                                                     \
   FUNCTION(ValueAsMetadata)                                                                                            \
   FUNCTION(VectorType)                                                                                                 \
   FUNCTION(VerifyFunction)                                                                                             \
-  FUNCTION(VoidTypeInContext)
+  FUNCTION(VoidTypeInContext)                                                                                          \
+  FUNCTION(WriteBitcodeToMemoryBuffer)
 
 struct Llvm {
 #define FUNCTION(name) decltype(&::LLVM##name) name = nullptr;

@@ -1,11 +1,9 @@
-// Loads and stores. Code is made for one pattern of the lanes' addresses: that of the addresses that the
-// interpreter has left in the frame. The code checks the pattern when it runs. If it does not match, or the access is
-// misaligned or outside the range that the interpreter last found for it, the handler does it and reports any fault.
+// Loads and stores. Code is made for one way in which the lanes' addresses may lie (Plan::guesses), and tests whether
+// they do. If not, outside of the range that the interpreter found for this micro-operation last, or misaligned, the
+// handler does the access, and finds the fault.
 #include "emulator/generated/emitter.h"
 
 #include "emulator/core/address.h"
-
-#include <cstring>
 
 namespace ptxrewrite::emulator::generated {
 namespace {
@@ -27,6 +25,10 @@ std::vector<unsigned> counting(unsigned count, unsigned first = 0, unsigned step
 
 } // namespace
 
+LanePlaces Emitter::places_of(const Access& access) const {
+  return access.guess ? plan_.guesses[*access.guess].places : LanePlaces::any;
+}
+
 bool Emitter::find_range(const MicroOp& op, const MemoryHandler& memory, Range& range) {
   ir_.use_scalars();
   const auto number = [&](uint64_t value) { return ir_.scalar_constant(64, value); };
@@ -37,9 +39,9 @@ bool Emitter::find_range(const MicroOp& op, const MemoryHandler& memory, Range& 
     if (is_fixed) return false;
     const Value place =
         ir_.offset(field(offsetof(CodeContext, ranges), ir_.pointer()), op.auxiliary * sizeof(AccessSite));
-    range.begin = ir_.load(ir_.scalar(64), ir_.offset(place, offsetof(MemoryRange, begin)), 8);
-    range.size = ir_.load(ir_.scalar(64), ir_.offset(place, offsetof(MemoryRange, size)), 8);
-    range.host = ir_.load(ir_.scalar(64), ir_.offset(place, offsetof(MemoryRange, host)), 8);
+    range.begin = ir_.load(ir_.scalar(64), ir_.offset(place, offsetof(MemoryRange, begin)), 8, Memory::facts);
+    range.size = ir_.load(ir_.scalar(64), ir_.offset(place, offsetof(MemoryRange, size)), 8, Memory::facts);
+    range.host = ir_.load(ir_.scalar(64), ir_.offset(place, offsetof(MemoryRange, host)), 8, Memory::facts);
     return true;
   }
   case Space::shared:
@@ -51,7 +53,7 @@ bool Emitter::find_range(const MicroOp& op, const MemoryHandler& memory, Range& 
     if (memory.kind == MemoryHandler::store) return false;
     range.begin = number(0);
     range.size = number(code_.image.constant_bank.size());
-    range.host = number(reinterpret_cast<uintptr_t>(code_.image.constant_bank.data()));
+    range.host = field(offsetof(CodeContext, constant_bank), ir_.scalar(64));
     return true;
   case Space::parameter:
     if (!is_fixed) return false;
@@ -124,7 +126,7 @@ void Emitter::skip_without_lanes(Access& access) {
 // `as_numbers`: all lanes have loaded from one address.
 void Emitter::emit_slow(Access& access, const OpUses& uses, bool as_numbers) {
   ir_.place_at(access.slow);
-  call_handler(access.index, uses, *access.execution);
+  call_handler(access.index, uses, *access.execution, access.guess);
   std::vector<Value> loaded;
   for (const LaneUse& destination : uses.destinations) {
     if (as_numbers) {
@@ -132,7 +134,7 @@ void Emitter::emit_slow(Access& access, const OpUses& uses, bool as_numbers) {
       const Value lane =
           ir_.mul(ir_.zext(first_lane(*access.execution), 64), ir_.scalar_constant(64, access.memory.bytes));
       loaded.push_back(ir_.load(ir_.scalar(access.bits()), ir_.offset(frame_place(destination.lanes.offset()), lane),
-                                access.memory.bytes));
+                                access.memory.bytes, Memory::frame));
     } else {
       loaded.push_back(load_frame(destination.lanes.offset(), access.bits()).vector);
     }
@@ -150,7 +152,8 @@ void Emitter::emit_number_load(Access& access) {
   const Value host = host_of(access, address);
   std::vector<Value> loaded;
   for (unsigned i = 0; i < access.op->count; ++i) {
-    Value value = ir_.load(ir_.scalar(access.bits()), ir_.offset(host, i * access.memory.bytes), access.memory.bytes);
+    Value value = ir_.load(ir_.scalar(access.bits()), ir_.offset(host, i * access.memory.bytes), access.memory.bytes,
+                           Memory::device);
     if (access.execution->guarded)
       value = ir_.select(vector_of(access.execution->guard), ir_.splat(value), canonical_vector_of(access.old[i]));
     loaded.push_back(value);
@@ -175,47 +178,18 @@ void Emitter::emit_number_store(Access& access) {
   for (unsigned i = 0; i < access.op->count; ++i) {
     const LaneValue& value = access.stored[i];
     ir_.store(value.is_uniform() ? value.number : ir_.extract(vector_of(value), warp_size - 1),
-              ir_.offset(host, i * access.memory.bytes), access.memory.bytes);
+              ir_.offset(host, i * access.memory.bytes), access.memory.bytes, Memory::device);
   }
   arrive(access, {});
 }
 
-Emitter::Pattern Emitter::pattern_of(const Access& access) const {
-  const LaneRef base = access.op->source[0];
-  const unsigned bytes = access.address.bits / 8;
-  const std::byte* lanes = nullptr;
-  for (const std::byte* frame : plan_.frames) {
-    // A frame that has not been written contains zeros.
-    static constexpr std::byte zeros[warp_size * 8] = {};
-    if (base.base() != LaneBase::registers || lanes) break;
-    if (std::memcmp(frame + base.offset(), zeros, warp_size * bytes) != 0) lanes = frame + base.offset();
-  }
-  if (!lanes) return Pattern::line;
-  const auto address = [&](unsigned lane) {
-    uint64_t value = 0;
-    std::memcpy(&value, lanes + lane * bytes, bytes);
-    return value;
-  };
-  for (const Pattern pattern : {Pattern::same, Pattern::line, Pattern::halves_same, Pattern::halves_line}) {
-    const bool halves = pattern == Pattern::halves_same || pattern == Pattern::halves_line;
-    const bool line = pattern == Pattern::line || pattern == Pattern::halves_line;
-    bool holds = true;
-    for (unsigned lane = 0; lane < warp_size; ++lane) {
-      const unsigned first = halves ? lane / half_warp * half_warp : 0;
-      holds &= address(lane) == address(first) + (line ? (lane - first) * access.size : 0);
-    }
-    if (holds) return pattern;
-  }
-  return Pattern::any;
-}
-
-// Whether the vector part of the addresses matches the pattern is invariant in a loop that only advances the number:
-// LLVM hoists the check.
+// Whether the vector of the addresses lies as expected does not change in a loop that moves the number on: LLVM moves
+// the question out of it.
 void Emitter::emit_full_warp(Access& access, bool is_store) {
-  const Pattern pattern = pattern_of(access);
-  if (pattern == Pattern::any) return emit_chosen_lanes(access, is_store);
-  const bool halves = pattern == Pattern::halves_same || pattern == Pattern::halves_line;
-  const bool line = pattern == Pattern::line || pattern == Pattern::halves_line;
+  const LanePlaces places_expected = places_of(access);
+  if (places_expected == LanePlaces::any) return emit_chosen_lanes(access, is_store);
+  const bool halves = places_expected == LanePlaces::halves_same || places_expected == LanePlaces::halves_line;
+  const bool line = places_expected == LanePlaces::line || places_expected == LanePlaces::halves_line;
   const unsigned bits = access.address.bits, period = halves ? half_warp : warp_size;
   const Value vector = access.address.vector;
   const Value firsts = ir_.shuffle(vector, vector, halves ? half_starts() : std::vector<unsigned>(warp_size, 0));
@@ -245,7 +219,7 @@ void Emitter::load_lines(Access& access, const std::vector<Value>& hosts) {
   const Type part = ir_.llvm.VectorType(ir_.scalar(access.bits()), warp_size / parts * count);
   std::vector<Value> loaded;
   for (Value host : hosts)
-    loaded.push_back(ir_.load(part, host, access.memory.bytes));
+    loaded.push_back(ir_.load(part, host, access.memory.bytes, Memory::device));
   if (parts == 1 && count == 1) return arrive(access, loaded);
   std::vector<Value> elements;
   for (unsigned i = 0; i < count; ++i)
@@ -272,7 +246,8 @@ void Emitter::store_lines(Access& access, const std::vector<Value>& hosts) {
       for (unsigned i = 0; i < count; ++i)
         lanes.push_back(i * warp_size + lane);
     const bool as_it_is = count == 1 && hosts.size() == 1;
-    ir_.store(as_it_is ? parts[0] : ir_.shuffle(parts[0], parts[0], lanes), hosts[part], access.memory.bytes);
+    ir_.store(as_it_is ? parts[0] : ir_.shuffle(parts[0], parts[0], lanes), hosts[part], access.memory.bytes,
+              Memory::device);
   }
   arrive(access, {});
 }
@@ -282,8 +257,8 @@ void Emitter::load_places(Access& access, const std::vector<Value>& hosts) {
   for (unsigned i = 0; i < access.op->count; ++i) {
     std::vector<Value> vectors;
     for (Value host : hosts)
-      vectors.push_back(ir_.splat(
-          ir_.load(ir_.scalar(access.bits()), ir_.offset(host, i * access.memory.bytes), access.memory.bytes)));
+      vectors.push_back(ir_.splat(ir_.load(ir_.scalar(access.bits()), ir_.offset(host, i * access.memory.bytes),
+                                           access.memory.bytes, Memory::device)));
     std::vector<unsigned> lanes(half_warp, 0);
     lanes.resize(warp_size, warp_size);
     loaded.push_back(hosts.size() == 1 ? vectors[0] : ir_.shuffle(vectors[0], vectors[1], lanes));
@@ -298,7 +273,7 @@ void Emitter::store_places(Access& access, const std::vector<Value>& hosts) {
     const Value vector = vector_of(access.stored[i]);
     for (unsigned part = 0; part < hosts.size(); ++part)
       ir_.store(ir_.extract(vector, (part + 1) * each - 1), ir_.offset(hosts[part], i * access.memory.bytes),
-                access.memory.bytes);
+                access.memory.bytes, Memory::device);
   }
   arrive(access, {});
 }
@@ -325,17 +300,20 @@ void Emitter::emit_masked_line(Access& access, bool is_store) {
   const Value host = host_of(access, start), alignment = ir_.scalar_constant(32, access.memory.bytes);
   const Type type = ir_.vector(access.bits());
   if (is_store) {
-    ir_.intrinsic("llvm.masked.store", {type, ir_.pointer()}, {vector_of(access.stored[0]), host, alignment, lanes});
+    ir_.touches(ir_.intrinsic("llvm.masked.store", {type, ir_.pointer()},
+                              {vector_of(access.stored[0]), host, alignment, lanes}),
+                Memory::device);
     return arrive(access, {});
   }
   const Value old = access.execution->guarded ? canonical_vector_of(access.old[0]) : ir_.llvm.ConstNull(type);
-  arrive(access, {ir_.intrinsic("llvm.masked.load", {type, ir_.pointer()}, {host, alignment, lanes, old})});
+  arrive(access, {ir_.touches(ir_.intrinsic("llvm.masked.load", {type, ir_.pointer()}, {host, alignment, lanes, old}),
+                              Memory::device)});
 }
 
 // Any lanes with any addresses, by gather and scatter.
 void Emitter::emit_chosen_lanes(Access& access, bool is_store) {
   if (access.op->count > 1 || access.memory.bytes < 4) return ir_.jump(access.slow);
-  if (access.execution->lanes && pattern_of(access) == Pattern::line) return emit_masked_line(access, is_store);
+  if (access.execution->lanes && places_of(access) == LanePlaces::line) return emit_masked_line(access, is_store);
   ir_.use_vectors();
   const Value lanes = access.execution->lanes;
   Value addresses = wide(access, vector_of(access.address));
@@ -363,11 +341,14 @@ void Emitter::emit_chosen_lanes(Access& access, bool is_store) {
   const Value alignment = ir_.scalar_constant(32, access.memory.bytes);
   const Type type = ir_.vector(access.bits());
   if (is_store) {
-    ir_.intrinsic("llvm.masked.scatter", {type, pointers}, {vector_of(access.stored[0]), hosts, alignment, mask});
+    ir_.touches(
+        ir_.intrinsic("llvm.masked.scatter", {type, pointers}, {vector_of(access.stored[0]), hosts, alignment, mask}),
+        Memory::device);
     return arrive(access, {});
   }
   const Value old = access.execution->guarded ? canonical_vector_of(access.old[0]) : ir_.llvm.ConstNull(type);
-  arrive(access, {ir_.intrinsic("llvm.masked.gather", {type, pointers}, {hosts, alignment, mask, old})});
+  arrive(access, {ir_.touches(ir_.intrinsic("llvm.masked.gather", {type, pointers}, {hosts, alignment, mask, old}),
+                              Memory::device)});
 }
 
 void Emitter::emit_load(uint32_t index, const OpInfo& info, const Execution& execution) {
@@ -375,6 +356,7 @@ void Emitter::emit_load(uint32_t index, const OpInfo& info, const Execution& exe
   const OpUses uses = code_.uses(index, info);
   Access access{index, &op, info.memory, &execution};
   access.size = uint64_t(info.memory.bytes) * op.count;
+  access.guess = plan_.guess_of(index);
   const bool found = find_range(op, info.memory, access.range);
   const bool uniform_address =
       info.kind == OpKind::fixed_load || read(op.source[0], info.memory.narrow_base ? 32 : 64).is_uniform();
@@ -419,6 +401,7 @@ void Emitter::emit_store(uint32_t index, const OpInfo& info, const Execution& ex
   const OpUses uses = code_.uses(index, info);
   Access access{index, &op, info.memory, &execution};
   access.size = uint64_t(info.memory.bytes) * op.count;
+  access.guess = plan_.guess_of(index);
   if (!find_range(op, info.memory, access.range)) return emit_call(index, info, execution);
   access.address = address_of(op, info.memory);
   for (unsigned i = 0; i < op.count; ++i)

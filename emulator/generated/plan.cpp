@@ -4,6 +4,7 @@
 #include "emulator/core/decode.h"
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
 
 namespace ptxrewrite::emulator::generated {
@@ -11,6 +12,7 @@ namespace {
 
 // Larger kernels are compiled as several functions.
 constexpr unsigned largest_plan = 1200;
+constexpr unsigned half_warp = warp_size / 2;
 
 bool is_uniform_special(LaneRef lanes) {
   return lanes == thread_special(ThreadSpecial::warpid) || lanes == thread_special(ThreadSpecial::zero);
@@ -28,23 +30,102 @@ Shape joined(Shape a, Shape b) {
   return b == Shape::uniform ? a : Shape::sum;
 }
 
+// Where values meet, open NaNs become the canonical one if another's bits count.
+Nans joined(Nans a, Nans b) {
+  return std::max(a, b);
+}
+
 } // namespace
 
-Plan::Plan(FunctionCode& function_code, uint32_t entry_index, const UniformAtEntry& uniform)
+Plan::Plan(FunctionCode& function_code, uint32_t entry_index, const UniformAtEntry& uniform, const HasCode& has_code)
     : code(function_code), entry(entry_index) {
-  find_pieces();
+  find_pieces(has_code);
+  count_operations();
+  find_loops();
   find_slots();
   find_shapes(uniform);
 }
 
-void Plan::find_pieces() {
+void Plan::find_pieces(const HasCode& has_code) {
   std::deque<uint32_t> waiting{entry};
+  unsigned found = 0;
   while (!waiting.empty()) {
     const uint32_t first = waiting.front();
     waiting.pop_front();
-    if (pieces.contains(first) || (size() > largest_plan && first != entry)) continue;
+    if (pieces.contains(first) || (found > largest_plan && first != entry)) continue;
     const Piece& piece = pieces.emplace(first, piece_at(first)).first->second;
+    found += piece.past - piece.first;
     waiting.insert(waiting.end(), piece.followers.begin(), piece.followers.end());
+  }
+  if (!has_code) return;
+  const std::set<uint32_t> before = pieces_before_entry();
+  std::map<uint32_t, Piece> taken;
+  waiting = {entry};
+  while (!waiting.empty()) {
+    const uint32_t first = waiting.front();
+    waiting.pop_front();
+    const bool ends_here = first != entry && !before.contains(first) && has_code(first);
+    if (taken.contains(first) || !pieces.contains(first) || ends_here) continue;
+    const Piece& piece = taken.emplace(first, pieces.at(first)).first->second;
+    waiting.insert(waiting.end(), piece.followers.begin(), piece.followers.end());
+  }
+  pieces = std::move(taken);
+}
+
+// Those from which the entry can be reached.
+std::set<uint32_t> Plan::pieces_before_entry() const {
+  std::map<uint32_t, std::vector<uint32_t>> leaders;
+  for (const auto& [first, piece] : pieces)
+    for (uint32_t follower : piece.followers)
+      leaders[follower].push_back(first);
+  std::set<uint32_t> before;
+  std::deque<uint32_t> waiting{entry};
+  while (!waiting.empty()) {
+    const uint32_t at = waiting.front();
+    waiting.pop_front();
+    for (uint32_t leader : leaders[at])
+      if (before.insert(leader).second) waiting.push_back(leader);
+  }
+  return before;
+}
+
+// Depth first: an edge to a piece that is still open leads back.
+void Plan::find_loops() {
+  struct Visit {
+    uint32_t piece;
+    size_t next;
+  };
+  std::map<uint32_t, bool> is_open{{entry, true}};
+  std::vector<Visit> path{{entry, 0}};
+  while (!path.empty()) {
+    Visit& visit = path.back();
+    const std::vector<uint32_t>& followers = pieces.at(visit.piece).followers;
+    if (visit.next == followers.size()) {
+      is_open[visit.piece] = false;
+      path.pop_back();
+      continue;
+    }
+    const uint32_t follower = followers[visit.next++];
+    if (!pieces.contains(follower)) continue;
+    const auto known = is_open.find(follower);
+    if (known == is_open.end()) {
+      is_open[follower] = true;
+      path.push_back({follower, 0});
+    } else if (known->second) {
+      pieces.at(follower).begins_loop = true;
+    }
+  }
+}
+
+void Plan::count_operations() {
+  for (const auto& [first, piece] : pieces) {
+    if (code.is_region(first)) fuel += code.op(first).auxiliary;
+    for (uint32_t at = code.is_region(first) ? first + 1 : first; at < piece.past; ++at) {
+      const OpInfo info = code.info(at);
+      const bool is_call = info.kind == OpKind::call || info.kind == OpKind::collective ||
+                           (info.kind == OpKind::row && !info.recipe->build);
+      ++(is_call ? called : built);
+    }
   }
 }
 
@@ -67,9 +148,6 @@ Piece Plan::piece_at(uint32_t first) {
       if (code.op(at).guard) piece.followers.push_back(at + 1);
       return piece;
     }
-    const bool is_call = info.kind == OpKind::call || info.kind == OpKind::collective ||
-                         (info.kind == OpKind::row && !info.recipe->build);
-    ++(is_call ? called : built);
   }
 }
 
@@ -103,6 +181,59 @@ void Plan::find_slots() {
     if (piece.end == Piece::branches && code.op(piece.past).guard) use({code.op(piece.past).guard, 1}, false);
 }
 
+// A frame that nobody has written holds zeros: it says nothing.
+void Plan::guess_addresses(const std::vector<const std::byte*>& frames, const KnownPlaces& known) {
+  for (const auto& [first, piece] : pieces)
+    for (uint32_t at = code.is_region(first) ? first + 1 : first; at < piece.past; ++at) {
+      const OpInfo info = code.info(at);
+      if (info.kind != OpKind::load && info.kind != OpKind::store) continue;
+      const MicroOp& op = code.op(at);
+      AddressGuess guess;
+      guess.op = at;
+      guess.address_bytes = info.memory.narrow_base ? 4 : 8;
+      guess.size = uint64_t(info.memory.bytes) * op.count;
+      guess.places = LanePlaces::line;
+      if (const auto found = known.find(at); found != known.end()) {
+        guess.places = found->second;
+      } else if (op.source[0].base() == LaneBase::registers) {
+        static constexpr std::byte zeros[warp_size * 8] = {};
+        for (const std::byte* frame : frames) {
+          const std::byte* addresses = frame + op.source[0].offset();
+          if (std::memcmp(addresses, zeros, size_t(warp_size) * guess.address_bytes) == 0) continue;
+          guess.places = places_of(addresses, guess.address_bytes, guess.size);
+          break;
+        }
+      }
+      guesses.push_back(guess);
+    }
+}
+
+std::optional<size_t> Plan::guess_of(uint32_t op) const {
+  for (size_t i = 0; i < guesses.size(); ++i)
+    if (guesses[i].op == op) return i;
+  return std::nullopt;
+}
+
+LanePlaces places_of(const std::byte* addresses, unsigned bytes, uint64_t size) {
+  const auto address = [&](unsigned lane) {
+    uint64_t value = 0;
+    std::memcpy(&value, addresses + size_t(lane) * bytes, bytes);
+    return value;
+  };
+  for (const LanePlaces places :
+       {LanePlaces::same, LanePlaces::line, LanePlaces::halves_same, LanePlaces::halves_line}) {
+    const bool halves = places == LanePlaces::halves_same || places == LanePlaces::halves_line;
+    const bool line = places == LanePlaces::line || places == LanePlaces::halves_line;
+    bool holds = true;
+    for (unsigned lane = 0; lane < warp_size; ++lane) {
+      const unsigned first = halves ? lane / half_warp * half_warp : 0;
+      holds &= address(lane) == address(first) + (line ? (lane - first) * size : 0);
+    }
+    if (holds) return places;
+  }
+  return LanePlaces::any;
+}
+
 Shape Plan::shape_of_base(LaneRef lanes) const {
   switch (lanes.base()) {
   case LaneBase::constants:
@@ -118,10 +249,15 @@ Shape Plan::shape_of_base(LaneRef lanes) const {
 
 void Plan::find_shapes(const UniformAtEntry& uniform) {
   for (uint32_t offset : code.live_at(entry))
-    if (const auto slot = slots.find(offset); slot != slots.end() && !uniform.contains(offset))
-      slot->second.shape = Shape::vector;
+    if (const auto slot = slots.find(offset); slot != slots.end()) {
+      slot->second.nans = Nans::exact;
+      if (!uniform.contains(offset)) slot->second.shape = Shape::vector;
+    }
   for (auto& [offset, slot] : slots)
-    if (!code.is_register(offset)) slot.shape = Shape::vector;
+    if (!code.is_register(offset)) {
+      slot.shape = Shape::vector;
+      slot.nans = Nans::exact;
+    }
   bool changed = true;
   while (changed) {
     changed = false;
@@ -132,12 +268,19 @@ void Plan::find_shapes(const UniformAtEntry& uniform) {
 
 Held Plan::read(const std::map<uint32_t, Held>& held, const LaneUse& use) {
   if (!use.lanes) return {};
-  if (use.lanes.base() != LaneBase::registers) return {shape_of_base(use.lanes)};
+  if (use.lanes.base() != LaneBase::registers) return {shape_of_base(use.lanes), nans_of_base(use)};
   Slot& slot = slots[use.lanes.offset()];
-  if (slot.in_frame) return {Shape::vector};
+  if (slot.in_frame) return {Shape::vector, Nans::exact};
   if (const auto known = held.find(use.lanes.offset()); known != held.end()) return known->second;
   slot.between = true;
-  return {slot.shape, slot.open_nan};
+  return {slot.shape, slot.nans};
+}
+
+Nans Plan::nans_of_base(const LaneUse& use) const {
+  if (use.lanes.base() != LaneBase::constants || use.bits != 32) return Nans::exact;
+  uint32_t bits = 0;
+  std::memcpy(&bits, const_cast<KernelImage&>(code.image).constants.data() + use.lanes.offset(), sizeof bits);
+  return (bits & 0x7fffffff) <= 0x7f800000 ? Nans::canonical : Nans::exact;
 }
 
 // Marks live values that this piece does not hold as coming from other pieces.
@@ -160,10 +303,10 @@ bool Plan::walk(const Piece& piece) {
   for (const auto& [offset, value] : held) {
     Slot& slot = slots[offset];
     const Shape shape = joined(slot.shape, value.shape);
-    const bool open = slot.open_nan || value.open_nan;
-    changed |= shape != slot.shape || open != slot.open_nan;
+    const Nans nans = joined(slot.nans, value.nans);
+    changed |= shape != slot.shape || nans != slot.nans;
     slot.shape = shape;
-    slot.open_nan = open;
+    slot.nans = nans;
   }
   return changed;
 }
@@ -180,7 +323,7 @@ void Plan::walk_op(uint32_t index, std::map<uint32_t, Held>& held) {
     all_uniform &= sources.back().shape == Shape::uniform;
   }
   const bool guard_is_uniform = !op.guard || read(held, {op.guard, 1}).shape == Shape::uniform;
-  Held result{Shape::vector};
+  Held result{Shape::vector, Nans::exact};
   switch (info.kind) {
   case OpKind::row:
     if (!info.recipe->build) break;
@@ -192,7 +335,7 @@ void Plan::walk_op(uint32_t index, std::map<uint32_t, Held>& held) {
       result.shape = sources[0].shape;
     else if (all_uniform)
       result.shape = Shape::uniform;
-    if (info.recipe->traits & leaves_open_nans) result.open_nan = true;
+    if (info.recipe->traits & leaves_open_nans) result.nans = Nans::open;
     break;
   case OpKind::lane_sum:
     result.shape = shape_of_sum(sources[0].shape, sources[1].shape);
@@ -228,7 +371,7 @@ void Plan::walk_op(uint32_t index, std::map<uint32_t, Held>& held) {
     Held written = result;
     if (op.guard) {
       const Held old = read(held, destination);
-      written.open_nan |= old.open_nan;
+      written.nans = joined(written.nans, old.nans);
       const bool stays_uniform =
           guard_is_uniform && !is_load && result.shape == Shape::uniform && old.shape == Shape::uniform;
       written.shape = stays_uniform ? Shape::uniform : Shape::vector;

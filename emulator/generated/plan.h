@@ -2,14 +2,21 @@
 // and how the values between the pieces are held.
 #pragma once
 
+#include "emulator/generated/context.h"
 #include "emulator/generated/function_code.h"
 
+#include <functional>
 #include <map>
+#include <optional>
 
 namespace ptxrewrite::emulator::generated {
 
 // How a value is held: one number for all active lanes; the sum of a number and a vector; a vector.
 enum class Shape : uint8_t { uniform, sum, vector };
+
+// The NaNs that lanes of 32 bits may hold: the canonical one alone; any, all of which stand for the canonical one
+// (rows.h); any, whose bits are the value's.
+enum class Nans : uint8_t { canonical, open, exact };
 
 // A lane array of the activation.
 struct Slot {
@@ -18,11 +25,12 @@ struct Slot {
   bool between = false;  // read in another piece than the one that wrote it
   bool written = false;
   Shape shape = Shape::uniform; // between pieces
-  bool open_nan = false;        // between pieces: a NaN may not be the canonical one
+  Nans nans = Nans::canonical;  // likewise
 };
 
 struct Piece {
-  uint32_t first = 0, past = 0; // micro-operations; `past`: the one of `end`, or the start of the next piece
+  uint32_t first = 0, past = 0; // micro-operations; `past`: that of `end`, or where the next piece begins
+  bool begins_loop = false;     // a piece that comes after it may lead back to it
   enum End : uint8_t { falls, branches, stops } end = stops;
   std::vector<uint32_t> followers; // first micro-operations of the pieces that may follow, planned or not
 };
@@ -30,7 +38,7 @@ struct Piece {
 // Knowledge about a value at a point of a piece.
 struct Held {
   Shape shape = Shape::uniform;
-  bool open_nan = false;
+  Nans nans = Nans::canonical;
 };
 
 // The registers that hold one number in all active lanes at the entry.
@@ -38,8 +46,10 @@ using UniformAtEntry = std::set<uint32_t>;
 
 class Plan {
 public:
-  // Plans from the region entry at micro-operation `entry`.
-  Plan(FunctionCode& code, uint32_t entry, const UniformAtEntry& uniform);
+  // From the region entry at micro-operation `entry`. The plan ends at other entries that have code already, unless
+  // they belong to a loop with this one: so there is not much more code than there are micro-operations.
+  using HasCode = std::function<bool(uint32_t index)>;
+  Plan(FunctionCode& code, uint32_t entry, const UniformAtEntry& uniform, const HasCode& has_code = {});
 
   FunctionCode& code;
   const uint32_t entry;
@@ -47,20 +57,29 @@ public:
   std::map<uint32_t, Slot> slots;   // by offset
   unsigned built = 0;               // micro-operations that need no call
   unsigned called = 0;
-  std::vector<const std::byte*> frames; // of warps at the entry, for the contents of their registers
+  uint64_t fuel = 0; // that all pieces take once: more than any way through them that begins no loop anew
+  std::vector<AddressGuess> guesses; // of loads and stores whose addresses differ between lanes
   size_t size() const { return built + called; }
 
+  // By the addresses in `frames`, those of warps that came to the entry: their instructions have left them there.
+  void guess_addresses(const std::vector<const std::byte*>& frames, const KnownPlaces& known);
+  // Nothing: no guess was made.
+  std::optional<size_t> guess_of(uint32_t op) const;
   Shape shape_of_base(LaneRef lanes) const;
 
 private:
-  void find_pieces();
+  void find_pieces(const HasCode& has_code);
+  std::set<uint32_t> pieces_before_entry() const;
   Piece piece_at(uint32_t first);
+  void count_operations();
+  void find_loops();
   void find_slots();
   void use(const LaneUse& use, bool writes);
   void find_shapes(const UniformAtEntry& uniform);
   bool walk(const Piece& piece);
   void walk_op(uint32_t index, std::map<uint32_t, Held>& held);
   Held read(const std::map<uint32_t, Held>& held, const LaneUse& use);
+  Nans nans_of_base(const LaneUse& use) const;
   void need(const std::map<uint32_t, Held>& held, const std::vector<uint32_t>& offsets);
 };
 

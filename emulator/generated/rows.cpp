@@ -2,6 +2,8 @@
 
 #include "emulator/core/resize.h"
 
+#include <algorithm>
+
 namespace ptxrewrite::emulator::generated {
 
 namespace {
@@ -37,15 +39,24 @@ RowTable::RowTable() {
   add_copies(*this);
 }
 
-// Two rows may have the same pattern but different numbers of results: the build function determines the number.
+// Two operations may have one pattern. They differ in the number of results: the build function says how many it gives;
+// or of sources: then the row says so (of_two).
 void RowTable::add(std::string_view pattern, Build build, unsigned traits) {
   const auto found = by_pattern_.find(pattern);
   if (found == by_pattern_.end()) {
     unknown_.push_back(pattern);
     return;
   }
+  const bool varies = std::ranges::any_of(found->second, [&](Handler handler) {
+    return recipes_[handler].widths.source_count != recipes_[found->second.front()].widths.source_count;
+  });
+  if (varies && !(traits & of_two)) {
+    unknown_.push_back(pattern);
+    return;
+  }
   for (Handler handler : found->second) {
     Recipe& recipe = recipes_[handler];
+    if (traits & of_two && recipe.widths.source_count != 2) continue;
     recipe.build = build;
     recipe.traits = static_cast<uint8_t>(traits);
     ++built_;

@@ -36,6 +36,7 @@ enum RowTrait : uint8_t {
   is_scaling = 16, // a << b, a * b: likewise, by a number common to all lanes
   is_copy = 32,
   takes_extra = 64, // Operands::flags is MicroOp::extra
+  of_two = 128,     // of the operations with this pattern, those with two sources
 };
 
 struct LaneWidths {

@@ -178,10 +178,10 @@ void add_float_rows(RowTable& table) {
   ROW("abs.f64", 0, without_sign<64>);
   ROW("neg.f32", 0, with_other_sign<32>);
   ROW("neg.f64", 0, with_other_sign<64>);
-  ROW("min.f32", takes_open_nans | leaves_open_nans, extreme_f32<false, false>);
-  ROW("max.f32", takes_open_nans | leaves_open_nans, extreme_f32<true, false>);
-  ROW("min.ftz.f32", takes_open_nans | leaves_open_nans, extreme_f32<false, true>);
-  ROW("max.ftz.f32", takes_open_nans | leaves_open_nans, extreme_f32<true, true>);
+  ROW("min.f32", takes_open_nans | leaves_open_nans | of_two, extreme_f32<false, false>);
+  ROW("max.f32", takes_open_nans | leaves_open_nans | of_two, extreme_f32<true, false>);
+  ROW("min.ftz.f32", takes_open_nans | leaves_open_nans | of_two, extreme_f32<false, true>);
+  ROW("max.ftz.f32", takes_open_nans | leaves_open_nans | of_two, extreme_f32<true, true>);
 }
 
 } // namespace ptxrewrite::emulator::generated
