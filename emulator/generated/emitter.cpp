@@ -276,6 +276,11 @@ void Emitter::leave_at(uint32_t index) {
       needed.insert(offset);
   for (uint32_t offset : changed_)
     if (!code_.is_register(offset)) needed.insert(offset);
+  // What earlier micro-operations of the same instruction have written.
+  for (uint32_t at = index;
+       at-- > 0 && !code_.is_region(at) && code_.op(at).instruction == code_.op(index).instruction;)
+    for (const LaneUse& written : code_.uses(at, code_.info(at)).destinations)
+      if (written.lanes && changed_.contains(written.lanes.offset())) needed.insert(written.lanes.offset());
   for (uint32_t offset : needed) {
     const Slot& slot = plan_.slots.at(offset);
     if (!slot.in_frame) store_frame(offset, read_register(offset, slot.bits), active_lanes_);

@@ -216,15 +216,28 @@ const std::vector<uint32_t>& FunctionCode::live_at(uint32_t index) {
     for (ir::BlockId block : function.source->layout)
       if (function.block_starts[block.index()] == index) {
         const auto first = function.source->instructions_in(block);
-        if (first.begin() == first.end()) {
-          std::vector<uint32_t>& known = live_[UINT32_MAX - block.index()];
-          for (ir::ValueId value : liveness_.live_in(block))
-            known.push_back(function.registers[value.index()].offset());
-          return known;
-        }
-        return live_before(*first.begin());
+        if (first.begin() != first.end()) return live_before(*first.begin());
+        std::vector<uint32_t>& known = live_[UINT32_MAX - block.index()];
+        if (!known.empty()) return known;
+        for (ir::ValueId value : liveness_.live_in(block))
+          add_register(value, known);
+        add_results(known);
+        return known;
       }
   return live_before(ir::InstructionId(op(index).instruction - function.first_instruction));
+}
+
+void FunctionCode::add_register(ir::ValueId value, std::vector<uint32_t>& offsets) const {
+  const LaneRef lanes = function.registers[value.index()];
+  const ir::Value& info = function.source->values[value];
+  for (unsigned part = 0; lanes && part < info.vector_width; ++part)
+    offsets.push_back(lanes.offset() + part * lane_array_size(lane_bits(info.type)));
+}
+
+// Registers that are results of the function: its return reads them, which is in no operand.
+void FunctionCode::add_results(std::vector<uint32_t>& offsets) const {
+  for (const CallValue& result : function.results)
+    if (result.lanes) offsets.push_back(result.lanes.offset());
 }
 
 const std::vector<uint32_t>& FunctionCode::live_before(ir::InstructionId id) {
@@ -245,11 +258,9 @@ const std::vector<uint32_t>& FunctionCode::live_before(ir::InstructionId id) {
       });
     ir::for_each_use(source, instructions[i], [&](ir::ValueId value) { live.insert(value.index()); });
     std::vector<uint32_t>& offsets = live_[instructions[i].index()];
-    for (uint32_t value : live) {
-      const ir::Value& info = source.values[ir::ValueId(value)];
-      for (unsigned part = 0; function.registers[value] && part < info.vector_width; ++part)
-        offsets.push_back(function.registers[value].offset() + part * lane_array_size(lane_bits(info.type)));
-    }
+    for (uint32_t value : live)
+      add_register(ir::ValueId(value), offsets);
+    add_results(offsets);
   }
   return live_.at(id.index());
 }

@@ -77,6 +77,8 @@ public:
 
 private:
   const std::vector<uint32_t>& live_before(ir::InstructionId id);
+  void add_register(ir::ValueId value, std::vector<uint32_t>& offsets) const;
+  void add_results(std::vector<uint32_t>& offsets) const;
 
   Handler hook_;
   std::vector<bool> is_region_entry_, is_meeting_;
