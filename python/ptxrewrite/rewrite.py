@@ -38,7 +38,7 @@ class Result:
         return Kernel(self.ptx, self.name, name, self.side_file or "")
 
     def diff(self) -> Difference:
-        return diff(self.original, self.ptx)
+        return diff(self.original, self.ptx, name=self.name, other_name=f"{self.name}, rewritten")
 
     def _repr_html_(self) -> str:
         return self.diff()._repr_html_()

@@ -25,6 +25,8 @@ _POINTERS = {"float16": "*fp16", "bfloat16": "*bf16", "float32": "*fp32", "float
              "int8": "*i8", "int16": "*i16", "int32": "*i32", "int64": "*i64",
              "uint8": "*u8", "uint16": "*u16", "uint32": "*u32", "uint64": "*u64"}
 
+_OWN_PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin")
+
 
 def _own_ptxas() -> Optional[str]:
     """Returns the newest assembler that comes with Triton."""
@@ -40,11 +42,11 @@ def _own_ptxas() -> Optional[str]:
 def install(passes: str = "", *, emulated: bool = False, ptxas: Optional[str] = None) -> str:
     """Makes Triton call ptxrewrite-ptxas, which rewrites the PTX with `passes` and calls the real ptxas: the one that
     PTXREWRITE_PTXAS names, else Triton's own. `emulated`: it makes no machine code but packs the PTX, for programs under
-    `ptxrewrite exec`. `ptxas`: another path of ptxrewrite-ptxas than the one in PATH. Returns it. For this process and
-    those that it starts, before Triton compiles anything; Triton's cache knows the passes apart."""
-    path = ptxas or shutil.which("ptxrewrite-ptxas")
+    `ptxrewrite exec`. `ptxas`: the path of ptxrewrite-ptxas, by default that in PATH or the wheel's. Returns it. For this
+    process and those that it starts, before Triton compiles anything; Triton's cache knows the passes apart."""
+    path = ptxas or shutil.which("ptxrewrite-ptxas") or shutil.which("ptxrewrite-ptxas", path=_OWN_PROGRAMS)
     if not path:
-        raise PtxError("ptxrewrite-ptxas is not in PATH: it comes with the program, not with the wheel")
+        raise PtxError("ptxrewrite-ptxas is not in PATH, nor in this package: it comes with the program and with wheels")
     for variable in ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"):
         os.environ[variable] = path
     os.environ["PTXREWRITE_PASSES"] = passes

@@ -34,6 +34,14 @@ def main():
             os.symlink(name, os.path.join(site, os.path.basename(name)))
         with open(os.path.join(root, "python", "README.md"), encoding="utf-8") as file:
             example = re.search(r"```python\n(.*?)```", file.read(), re.S).group(1)
+        drop_in = os.path.join(site, "ptxrewrite", "bin", "ptxrewrite-ptxas")
+        cubin = os.path.join(folder, "vecadd.cubin")
+        subprocess.run([drop_in, "-arch=sm_80", os.path.join(root, "samples/vecadd/vecadd.ptx"), "-o", cubin], check=True,
+                       env={**os.environ, "PTXREWRITE_EMULATED": "1"})
+        assert os.path.getsize(cubin)
+        empty = {"PATH": "/nonexistent"}
+        asked = "import ptxrewrite.triton; print(ptxrewrite.triton.install())"
+        assert subprocess.check_output([inside, "-c", asked], env=empty, text=True).strip() == drop_in
         program = "import doctest, sys, ptxrewrite\nprint(ptxrewrite.__file__)\n" \
                   "assert ptxrewrite.__file__.startswith(sys.argv[1])\n" \
                   "assert doctest.testmod(ptxrewrite).failed == 0\n" + example + "assert (c == 3).all()\nprint('right')\n"

@@ -96,6 +96,7 @@ def test_optimize_is_the_command_line():
     printed = subprocess.run([TOOL, "opt", path, "-p", "r2d2", "--no-ptxas"], capture_output=True, text=True, check=True)
     assert result.ptx == printed.stdout and result.ptx != text
     shown = subprocess.run([TOOL, "diff", path, "-p", "r2d2", "--no-ptxas"], capture_output=True, text=True, check=True)
+    assert f"{path}, rewritten" in result.diff().html
     difference = ptxrewrite.diff(text, passes="r2d2", name=path)
     assert difference.text.strip() in shown.stdout and difference.text
     assert "<html" in difference.html and "srcdoc" in difference._repr_html_()
