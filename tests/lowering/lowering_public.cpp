@@ -64,7 +64,7 @@ std::map<std::string, Estimate> estimates_of(const std::string& text, uint32_t c
     const transforms::MachineSpill spill = transforms::machine_spill(*kernel, capability);
     transforms::add_spill(lowering, spill);
     estimates[std::string(module->text(kernel->name))] = {lowering.static_instructions(), spill.registers,
-                                                              lowering.unrolled_instructions()};
+                                                          lowering.unrolled_instructions()};
   }
   return estimates;
 }
@@ -137,8 +137,7 @@ private:
       ++taken_[file.group];
       kernels.insert(kernel);
       table_.kernels.push_back({file.group, title(file, kernel), is_held_out(file, kernel), found->second.instructions,
-                                estimate.instructions, found->second.registers, estimate.registers,
-                                estimate.copies});
+                                estimate.instructions, found->second.registers, estimate.registers, estimate.copies});
     }
     return kernels;
   }

@@ -15,7 +15,7 @@ struct KernelRow {
   bool held_out = false;
   uint32_t real = 0, estimated = 0;                     // machine instructions, static
   uint32_t real_registers = 0, estimated_registers = 0; // a thread
-  uint32_t copies = 0; // of `estimated`: further copies of loops
+  uint32_t copies = 0;                                  // of `estimated`: further copies of loops
   double error() const { return double(estimated) / real - 1; }
   double register_error() const { return double(estimated_registers) / real_registers - 1; }
 };

@@ -1,11 +1,13 @@
 #include "transforms/registers/machine_spill.h"
 
 #include "ir/core/module.h"
+#include "ir/flow/liveness.h"
 #include "ir/machine/figures/heuristics.h"
 #include "ir/machine/registers/registers.h"
 #include "transforms/registers/spill.h"
 
 #include <algorithm>
+#include <set>
 
 namespace ptxrewrite::transforms {
 
@@ -65,6 +67,129 @@ private:
   MachineSpill& result_;
 };
 
+// Estimates the spills of a large function without rewriting it: of the values that are live where the pressure is
+// highest, those that are read least often wait in local memory, until the rest fits.
+class CountedSpill {
+public:
+  CountedSpill(const ir::Function& function, const ir::RegisterNeed& need, uint32_t compute_capability)
+      : function_(function), lowering_(ir::lower_as_written(function, compute_capability)), flow_(function),
+        liveness_(function, flow_), spilled_(function.values.size()), readers_(function.values.size()),
+        definition_(function.values.size()) {
+    for (ir::BlockId block : function.layout)
+      for (InstructionId id : function.instructions_in(block)) {
+        for_each_definition(function, id, [&](ir::ValueId value) { definition_[value.index()] = id; });
+        for_each_use(function, id, [&](ir::ValueId value) { readers_[value.index()].push_back(id); });
+      }
+    result_.predicates = need.predicates;
+    beyond_ = need.beyond;
+  }
+
+  MachineSpill run(uint32_t most) {
+    constexpr int most_rounds = 16;
+    uint32_t peak = find_peak();
+    const uint32_t limit = peak - std::min(peak, beyond_);
+    for (int round = 0; round < most_rounds && peak > limit && spill(peak - limit); ++round)
+      peak = find_peak();
+    result_.registers = most;
+    result_.beyond = peak > limit ? peak - limit : 0;
+    return std::move(result_);
+  }
+
+private:
+  uint32_t units(ir::ValueId value) const {
+    const ir::Value& row = function_.values[value];
+    if (row.is_undefined || row.type == ir::ScalarType::pred || spilled_[value.index()]) return 0;
+    return lowering_.register_units(value);
+  }
+
+  // Words that are live at the point of highest pressure; keeps the values of that point.
+  uint32_t find_peak() {
+    uint32_t peak = 0;
+    std::vector<bool> live(function_.values.size());
+    for (ir::BlockId block : function_.layout) {
+      const std::vector<ir::ValueId> behind = liveness_.live_out(block);
+      std::vector<ir::ValueId> touched;
+      uint32_t now = 0;
+      const auto add = [&](ir::ValueId value) {
+        if (live[value.index()]) return;
+        live[value.index()] = true;
+        touched.push_back(value);
+        now += units(value);
+      };
+      std::vector<InstructionId> backwards;
+      for (InstructionId id : function_.instructions_in(block))
+        backwards.push_back(id);
+      for (ir::ValueId value : behind)
+        add(value);
+      for (size_t i = backwards.size(); i-- > 0;) {
+        for_each_definition(function_, backwards[i], [&](ir::ValueId value) {
+          if (live[value.index()]) now -= units(value);
+          live[value.index()] = false;
+        });
+        for_each_use(function_, backwards[i], add);
+        if (now <= peak) continue;
+        peak = now;
+        peak_block_ = block;
+        peak_position_ = i;
+      }
+      for (ir::ValueId value : touched)
+        live[value.index()] = false;
+    }
+    return peak;
+  }
+
+  // Values with a definition that are live there.
+  std::vector<ir::ValueId> live_at_peak() const {
+    std::vector<InstructionId> backwards;
+    for (InstructionId id : function_.instructions_in(peak_block_))
+      backwards.push_back(id);
+    std::set<ir::ValueId> live;
+    for (ir::ValueId value : liveness_.live_out(peak_block_))
+      live.insert(value);
+    for (size_t i = backwards.size(); i-- > peak_position_;) {
+      for_each_definition(function_, backwards[i], [&](ir::ValueId value) { live.erase(value); });
+      for_each_use(function_, backwards[i], [&](ir::ValueId value) { live.insert(value); });
+    }
+    std::vector<ir::ValueId> values;
+    for (ir::ValueId value : live)
+      if (units(value) > 0 && definition_[value.index()]) values.push_back(value);
+    return values;
+  }
+
+  // Returns false if there is none to spill.
+  bool spill(uint32_t words) {
+    std::vector<ir::ValueId> values = live_at_peak();
+    std::ranges::stable_sort(values, {}, [&](ir::ValueId value) {
+      return static_cast<double>(readers_[value.index()].size()) / units(value);
+    });
+    uint32_t freed = 0;
+    for (ir::ValueId value : values) {
+      if (freed >= words) break;
+      freed += units(value);
+      spilled_[value.index()] = true;
+      ++result_.stores;
+      ++result_.places[definition_[value.index()]].stores;
+      for (InstructionId reader : readers_[value.index()]) {
+        ++result_.loads;
+        ++result_.places[reader].loads;
+      }
+    }
+    return freed > 0;
+  }
+
+  const ir::Function& function_;
+  const ir::Lowering lowering_;
+  const ir::ControlFlow flow_;
+  const ir::Liveness liveness_;
+  std::vector<bool> spilled_;                       // by ValueId
+  std::vector<std::vector<InstructionId>> readers_; // by ValueId
+  std::vector<InstructionId> definition_;           // by ValueId
+  ir::BlockId peak_block_;
+  size_t peak_position_ = 0;
+  uint32_t beyond_ = 0;
+  MachineSpill result_;
+};
+
 } // namespace
 
 MachineSpill machine_spill(const ir::Function& function, uint32_t compute_capability) {
@@ -76,6 +201,10 @@ MachineSpill machine_spill(const ir::Function& function, uint32_t compute_capabi
   uint32_t limit =
       ir::most_registers(compute_capability) - ir::heuristic(compute_capability, ir::Heuristic::spill_margin);
   if (function.module().hardware_form) limit = 0; // sections do not share local memory with the body
+  // Rewriting takes time that grows with size and spills: beyond a size the spills are counted only.
+  constexpr size_t most_rewritten = 4000;
+  if (need.beyond > 0 && limit > 0 && function.instructions.size() > most_rewritten)
+    return CountedSpill(function, need, compute_capability).run(ir::most_registers(compute_capability));
   for (int attempt = 0; attempt < tries && need.beyond > 0 && limit >= fewest; ++attempt) {
     ir::Function copy(function);
     SpillStatistics statistics;

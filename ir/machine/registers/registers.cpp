@@ -148,8 +148,9 @@ RegisterNeed register_need(const Function& function, uint32_t compute_capability
     worst.registers = std::max(worst.registers, needed);
     worst.predicates = std::max(worst.predicates, least.predicates);
   }
-  const uint32_t early = live_with_early_loads(function, compute_capability);
-  worst.registers = std::max(worst.registers, std::min(early + fixed, free_registers));
+  if (worst.registers < free_registers) // early loads raise it to no more than that
+    worst.registers = std::max(worst.registers,
+                               std::min(live_with_early_loads(function, compute_capability) + fixed, free_registers));
   const uint32_t most = most_registers(compute_capability);
   worst.beyond = worst.registers > most ? worst.registers - most : 0;
   worst.registers = std::min(worst.registers, most);
