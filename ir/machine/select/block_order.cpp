@@ -29,7 +29,6 @@ BlockOrder::BlockOrder(const LoweringContext& context)
   constexpr int longest_chain = 16;
   for (BlockId block : function_.layout) {
     destination_[block.index()] = block;
-    if (function_.module().hardware_form) continue; // executes as written
     BlockId last = block;
     for (int step = 0; step < longest_chain; ++step)
       last = jump_of(function_, last);
@@ -70,11 +69,6 @@ BlockId BlockOrder::choose(BlockId block, const std::vector<BlockId>& next) cons
 }
 
 void BlockOrder::arrange(const std::vector<BlockId>& next) {
-  if (function_.module().hardware_form) {
-    for (BlockId block : blocks_)
-      if (BlockId behind = behind_[block.index()] = text_next_[block.index()]) fallen_into_[behind.index()] = true;
-    return;
-  }
   for (BlockId first : blocks_)
     for (BlockId block = first; block && !placed_[block.index()];) {
       placed_[block.index()] = true;
