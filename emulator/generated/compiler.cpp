@@ -19,6 +19,7 @@ namespace {
 
 // Promotes stack slots to SSA values, removes common subexpressions, hoists loop invariants.
 constexpr const char* passes = "function(sroa,early-cse,simplifycfg,loop-mssa(licm),early-cse)";
+constexpr LLVMCodeGenOptLevel selection = LLVMCodeGenLevelDefault; // of instruction selection
 constexpr uint64_t most_stored_bytes = uint64_t{256} << 20;
 // Functions that stay in memory for kernels that are loaded again.
 constexpr size_t most_recent = 512;
@@ -73,12 +74,12 @@ LLVMTargetMachineRef Compiler::make_machine() {
   llvm_.GetVersion(&version[0], &version[1], &version[2]);
   if (!store_)
     store_.emplace(cache_folder("code"),
-                   fmt::format("ptxrewrite code 1\nLLVM {}.{}.{} {} {} {} {}\n", version[0], version[1], version[2],
-                               triple, cpu, features, passes),
+                   fmt::format("ptxrewrite code 1\nLLVM {}.{}.{} {} {} {} {} {}\n", version[0], version[1], version[2],
+                               triple, cpu, features, passes, static_cast<int>(selection)),
                    most_stored_bytes);
   if (llvm_.GetTargetFromTriple(triple, &target, &message) == 0)
-    machine = llvm_.CreateTargetMachine(target, triple, cpu, features, LLVMCodeGenLevelDefault, LLVMRelocPIC,
-                                        LLVMCodeModelJITDefault);
+    machine =
+        llvm_.CreateTargetMachine(target, triple, cpu, features, selection, LLVMRelocPIC, LLVMCodeModelJITDefault);
   for (char* text : {triple, cpu, features, message})
     if (text) llvm_.DisposeMessage(text);
   return machine;
