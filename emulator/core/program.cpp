@@ -163,8 +163,7 @@ Status LoadedProgram::place_variables() {
 uint64_t LoadedProgram::symbol_value(const ir::Operand& operand) const {
   const ir::SymbolRef symbol = operand.as_symbol();
   const auto offset = static_cast<uint64_t>(operand.immediate);
-  if (symbol.kind() == ir::SymbolRef::Kind::function)
-    return places_.functions[symbol.function().index()] + offset;
+  if (symbol.kind() == ir::SymbolRef::Kind::function) return places_.functions[symbol.function().index()] + offset;
   if (symbol.kind() != ir::SymbolRef::Kind::module_variable) return offset;
   auto place = places_.variables.find({nullptr, symbol.variable().index()});
   if (place == places_.variables.end()) return offset;

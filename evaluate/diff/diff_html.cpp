@@ -1,6 +1,6 @@
 // A difference as one self-contained page: two panes with synchronized scrolling, a table of counts at the top, marks
-// for lines and words that differ, source line and provenance in each line's tooltip. Functions without a difference are
-// folded, so that the page opens at the first difference.
+// for lines and words that differ, source line and provenance in each line's tooltip. Functions without a difference
+// are folded, so that the page opens at the first difference.
 #include "evaluate/diff/diff_render.h"
 #include "evaluate/diff/word_marks.h"
 #include "support/text/html_text.h"
