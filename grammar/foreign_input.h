@@ -1,4 +1,4 @@
-// Recognises input that is not PTX, so that one message can say what it is.
+// Recognises the kind of input that is not PTX (CUDA source, cubin and others), for one error message that names it.
 #pragma once
 
 #include <string_view>

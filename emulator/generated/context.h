@@ -11,7 +11,7 @@ namespace ptxrewrite::emulator::generated {
 // warp; otherwise.
 enum class LanePlaces : uint8_t { same, line, halves_same, halves_line, any };
 
-// What the code of a load or store takes for granted, and what was found where that was wrong.
+// The address pattern that the code of a load or store assumes, and the pattern of accesses that differed.
 struct AddressGuess {
   uint32_t op = 0;           // micro-operation
   uint8_t address_bytes = 8; // of a lane's address

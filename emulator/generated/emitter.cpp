@@ -276,7 +276,7 @@ void Emitter::leave_at(uint32_t index) {
       needed.insert(offset);
   for (uint32_t offset : changed_)
     if (!code_.is_register(offset)) needed.insert(offset);
-  // What earlier micro-operations of the same instruction have written.
+  // Results of earlier micro-operations of the same instruction.
   for (uint32_t at = index;
        at-- > 0 && !code_.is_region(at) && code_.op(at).instruction == code_.op(index).instruction;)
     for (const LaneUse& written : code_.uses(at, code_.info(at)).destinations)

@@ -31,7 +31,7 @@ constexpr uint32_t many_wrong_guesses = 64, most_versions = 3;
 
 class GeneratedKernel;
 
-// Code of an entry, and what it has met.
+// Code of a region entry, with its execution counts and its wrong address guesses.
 struct EntryCode {
   std::shared_ptr<const LoadedCode> loaded;
   Code code = nullptr;
@@ -64,7 +64,7 @@ struct RegionEntry {
 
 const MicroOp* enter(Warp& warp, const MicroOp& op);
 
-// A counter that several host threads add to; who loses some does not matter.
+// A counter shared by host threads; lost updates do not matter.
 void add_to(std::atomic<uint64_t>& counter, uint64_t amount) {
   counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
 }
@@ -146,7 +146,7 @@ public:
   }
 
 private:
-  // Null: nothing was executed often enough yet.
+  // Returns nullptr if no entry has been executed often enough yet.
   std::shared_ptr<Plan> plan_for(RegionEntry& entry, const Warp& warp, bool uniform) {
     const uint32_t index = entry.code->index_of(entry.op);
     const auto has_code = [&](uint32_t at) {

@@ -48,7 +48,7 @@ struct OpUses {
   std::vector<LaneUse> sources, destinations;
 };
 
-// What is known of accesses by micro-operation, because an earlier guess was wrong.
+// Observed address patterns of accesses whose first guess was wrong, by micro-operation.
 using KnownPlaces = std::map<uint32_t, LanePlaces>;
 
 class FunctionCode {

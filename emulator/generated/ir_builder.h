@@ -16,8 +16,8 @@ using Value = LLVMValueRef;
 using Type = LLVMTypeRef;
 using Label = LLVMBasicBlockRef;
 
-// What an access touches. Memories of different kinds do not overlap, which lets LLVM move loads of one over stores to
-// another: facts are what code reads about its block and its accesses, and only handlers change.
+// Kind of memory of an access. Different kinds do not overlap, so that LLVM can move loads of one over stores to
+// another. facts: data about the block and its accesses, which only handlers modify.
 enum class Memory : uint8_t { slot, facts, counters, frame, device };
 
 class Ir {

@@ -181,7 +181,7 @@ void Plan::find_slots() {
     if (piece.end == Piece::branches && code.op(piece.past).guard) use({code.op(piece.past).guard, 1}, false);
 }
 
-// A frame that nobody has written holds zeros: it says nothing.
+// A frame that has not been written holds zeros, from which no address pattern can be derived.
 void Plan::guess_addresses(const std::vector<const std::byte*>& frames, const KnownPlaces& known) {
   for (const auto& [first, piece] : pieces)
     for (uint32_t at = code.is_region(first) ? first + 1 : first; at < piece.past; ++at) {

@@ -21,7 +21,7 @@ struct MapOperand {
   std::optional<ir::Operand> new_address, high_strides;
   std::vector<ir::Operand> sizes, low_strides;
 };
-// Returns nullopt after reporting to the decoder what is not emulated.
+// Returns nullopt for operands that are not emulated, and reports them to the decoder.
 std::optional<MapOperand> decode_map_operand(Decoder& decoder, unsigned top_level_index);
 
 void decode_tensor_copy(Decoder& decoder, ir::InstructionId);

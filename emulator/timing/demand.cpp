@@ -32,7 +32,7 @@ AccessGroup group_of(const Site& site) {
   return form.effects.reads_memory ? AccessGroup::global_atomic : AccessGroup::global_store;
 }
 
-// What executions of memory instructions ask of the memory port, the caches and DRAM.
+// Demand of memory instructions on the memory port, the caches and DRAM.
 struct MemoryDemand {
   double performed = 0; // by warps with at least one lane
   double port_clocks = 0;

@@ -3,7 +3,7 @@
 // A warp fetches straight code once for each time it executes it: by the time another warp comes to a line, the cache
 // holds other lines. A loop whose code fits into the cache is fetched once each time it is entered. Between barriers
 // warps drift apart; in a loop with a barrier in every trip they stay together, and the warps of a block that share a
-// scheduler share what it fetches. Code that fits as a whole is fetched once, which counts as nothing.
+// scheduler share the fetched lines. Code that fits the cache entirely is fetched once, which is not counted.
 #pragma once
 
 #include "emulator/timing/model.h"

@@ -129,7 +129,7 @@ std::optional<LaunchInput> read_direct(const std::string& path, const LaunchInpu
   return input;
 }
 
-// What a file is that was given for a launch file; empty: it may be one.
+// Describes the kind of a file that cannot be a launch file; empty if it can be one.
 std::string what_is_no_launch_file(std::string_view text) {
   if (grammar::is_launch_file(text)) return {};
   if (grammar::begins_as_ptx(text))

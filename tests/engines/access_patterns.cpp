@@ -158,7 +158,7 @@ bool executes(const Access& access, unsigned lane) {
   return access.executing == Access::all || (access.executing == Access::some ? lane < 27 : (lane & 5) != 1);
 }
 
-// What the kernel leaves: of lanes that store to one place the last one's value stays.
+// Computes the expected memory: of lanes that store to the same address, the last one's value remains.
 void expect(const Access& access, Data& data) {
   const unsigned size = access.size();
   std::vector<uint8_t> last(lanes * size);

@@ -15,7 +15,7 @@ struct EngineRun {
   std::string failure; // message and place; empty: none
   std::string printed;
   emulator::Counters counters;
-  std::vector<std::vector<std::byte>> memory; // what the test reads back
+  std::vector<std::vector<std::byte>> memory; // contents of the compared buffers
   uint64_t generated = 0;                     // warp instructions that generated code executed
 };
 
@@ -43,7 +43,7 @@ bool has_generator();
 // "" if they agree.
 std::string difference(const EngineRun& interpreted, const EngineRun& generated);
 
-// What all differential tests do about one kind of input.
+// Totals of a differential test over one kind of input.
 struct EngineTally {
   uint64_t kernels = 0, launches = 0, failed_launches = 0, refused = 0, differences = 0;
   uint64_t warp_instructions = 0, generated = 0;

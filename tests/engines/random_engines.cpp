@@ -52,7 +52,7 @@ std::vector<Kind> kinds() {
           {"loops", fuzz::loop_knobs()}};
 }
 
-// What is done to a launch so that it goes wrong.
+// Changes to a launch that make it fail.
 enum class Harm : uint8_t { none, short_buffers, shifted_buffers, little_fuel, other_block };
 constexpr Harm harms[] = {Harm::none, Harm::short_buffers, Harm::shifted_buffers, Harm::little_fuel, Harm::other_block};
 constexpr const char* harm_names[] = {"as made", "short buffers", "shifted buffers", "little fuel", "other block"};

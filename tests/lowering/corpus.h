@@ -12,7 +12,7 @@ struct CorpusFile {
 };
 
 // Files of all folders in `folder` (or of `groups` alone, if not empty), group by group. Within a group they stand in
-// the order of a hash of their names, so that the first ones are a sample that nobody chose. Files of more than
+// the order of a hash of their names, so that the first ones are an arbitrary sample. Files of more than
 // `most_bytes` are left out.
 std::vector<CorpusFile> corpus_files(const std::string& folder, const std::vector<std::string>& groups,
                                      size_t most_bytes);

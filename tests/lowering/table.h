@@ -33,7 +33,7 @@ struct Figures {
   SignCounts signs;
 };
 
-// What the rows of a group (any if empty) and a half add up to.
+// Sums the rows of a group (all groups if empty) and of a half.
 Figures figures_of(const std::vector<KernelRow>& kernels, const std::vector<SignRow>& signs, const std::string& group,
                    bool held_out);
 

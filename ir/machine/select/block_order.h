@@ -1,6 +1,6 @@
-// The order in which an assembler lays out blocks: jumps to jumps go to the last target, and a block stands behind one
-// that ends by going to it. Front ends that write two jumps at the end of a block, or blocks in the order of their
-// statements, need no more jumps than others. Private to ir/machine.
+// The order in which an assembler lays out blocks: jumps to jumps go to the last target, and a block is placed after
+// one that ends by jumping to it. Front ends that write two jumps at the end of a block, or blocks in the order of
+// their statements, need no more jumps than others. Private to ir/machine.
 #pragma once
 
 #include "ir/machine/prepare/lowering_context.h"
@@ -19,13 +19,13 @@ public:
   // The destinations of the block's edges, in the order of the edges.
   std::vector<BlockId> successors(BlockId block) const;
 
-  // `next`: blocks that have to stand behind others, by BlockId; invalid for most.
+  // `next`: the required following block, by BlockId; invalid for most.
   void arrange(const std::vector<BlockId>& next);
 
   // After arrange():
-  // True if `block` stands directly behind `before`.
+  // True if `block` is laid out directly after `before`.
   bool is_behind(BlockId before, BlockId block) const { return behind_[before.index()] == block; }
-  // True if the block stands behind one that goes to it.
+  // True if the block is reached by falling through.
   bool is_fallen_into(BlockId block) const { return fallen_into_[block.index()]; }
 
 private:

@@ -52,7 +52,7 @@ private:
     if (const InstructionId id = last_real(block); id && function_.is_opcode(id, Opcode::bra)) cost(id).weight = 0;
   }
 
-  // What the end of a block takes besides a conditional branch and what gathers its lanes.
+  // Weighs the jump at the end of a block; conditional branches and reconvergence are weighed elsewhere.
   void weigh_jump(BlockId block) {
     const InstructionId id = last_real(block);
     if (!id) return;

@@ -213,7 +213,7 @@ bool counts_away(const Form& compare, size_t side, int64_t step, bool stays) {
   return step > 0 && ((side == 0) == stays ? greater : less);
 }
 
-// True if nothing but a jump to the header is behind the exit.
+// True if only jumps follow the exit, such as the one to the header.
 bool jumps_over_return(const LoweringContext& context, const CountedLoop& loop) {
   if (loop.exit == loop.blocks.back()) return false;
   return std::ranges::all_of(loop.blocks, [&](BlockId block) {
