@@ -39,19 +39,21 @@ struct Summary {
   BlockLists needed;  // read on an edge that leaves the block
   BlockLists written; // written unconditionally
 
-  Summary(const Function& function) {
+  // `only`: by ValueId, or nullptr for all values.
+  Summary(const Function& function, const std::vector<bool>* only) {
     constexpr uint32_t none = UINT32_MAX;
     std::vector<uint32_t> written_in(function.values.size(), none), exposed_in(written_in), needed_in(written_in);
     for (BlockId block : function.layout) {
       uint32_t here = block.index();
       auto read = [&](ValueId value) {
         uint32_t v = value.index();
+        if (only && !(*only)[v]) return;
         if (written_in[v] == here || exposed_in[v] == here || function.values[value].is_undefined) return;
         exposed_in[v] = here;
         exposed.add(value, block);
       };
       auto write = [&](ValueId value) {
-        if (written_in[value.index()] == here) return;
+        if ((only && !(*only)[value.index()]) || written_in[value.index()] == here) return;
         written_in[value.index()] = here;
         written.add(value, block);
       };
@@ -81,7 +83,7 @@ struct Summary {
 
 Liveness::Liveness(const Function& function, const ControlFlow& flow, const std::vector<bool>* only)
     : live_in_(function.blocks.size()), live_out_(function.blocks.size()) {
-  Summary summary(function);
+  Summary summary(function, only);
   constexpr uint32_t none = UINT32_MAX;
   std::vector<uint32_t> in_mark(function.blocks.size(), none), out_mark(in_mark), written_mark(in_mark);
   std::vector<uint32_t> work; // blocks into which the value is live

@@ -45,8 +45,17 @@ struct ModelCost : KernelCost {
   ModelCost(const ir::Function& function, ir::LoweringStore& lowerings) {
     // As ptxas reads it: after a branch that compares an index with a number, the index is replaced by that number, but
     // not if a rewritten kernel computes with it before the branch.
-    ir::Function text(function);
-    ir::use_equalities(text);
+    if (ir::may_have_equalities(function)) {
+      ir::Function text(function);
+      ir::use_equalities(text);
+      add(text, lowerings);
+    } else {
+      add(function, lowerings);
+    }
+  }
+
+private:
+  void add(const ir::Function& text, ir::LoweringStore& lowerings) {
     ir::ControlFlow flow(text);
     ir::DominatorTree dominators(text, flow);
     ir::LoopForest loops(text, flow, dominators);

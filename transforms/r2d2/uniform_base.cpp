@@ -613,6 +613,11 @@ bool UniformBases::run() {
   return true;
 }
 
+bool has_loops(const ir::Function& function) {
+  const ir::ControlFlow flow(function);
+  return !ir::LoopForest(function, flow, ir::DominatorTree(function, flow)).loops().empty();
+}
+
 } // namespace
 
 bool share_offsets(const Trial& trial, const UniformBaseOptions& options) {
@@ -620,6 +625,7 @@ bool share_offsets(const Trial& trial, const UniformBaseOptions& options) {
 }
 
 bool share_inductions(const Trial& trial, const UniformBaseOptions& options) {
+  if (!has_loops(trial.kernel)) return false; // without the linear forms, which cost thirty times as much
   return UniformBases(trial, options, true).run();
 }
 

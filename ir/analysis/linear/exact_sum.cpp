@@ -83,8 +83,24 @@ ExactSum ExactSum::operator+(const ExactSum& other) const {
   return sum;
 }
 
+ExactSum ExactSum::operator-(const ExactSum& other) const {
+  if (broken_ || other.broken_) return broken();
+  ExactSum difference = *this;
+  for (const auto& [product, coefficient] : other.terms_)
+    difference.add(product, -coefficient);
+  return difference;
+}
+
 ExactSum ExactSum::operator*(Int128 factor) const {
-  return *this * literal(factor);
+  if (broken_ || factor > coefficient_limit || factor < -coefficient_limit) return broken();
+  ExactSum scaled;
+  if (factor == 0) return scaled;
+  scaled.terms_ = terms_; // the products stay in order
+  for (auto& [product, coefficient] : scaled.terms_)
+    if (__builtin_mul_overflow(coefficient, factor, &coefficient) || coefficient > coefficient_limit ||
+        coefficient < -coefficient_limit)
+      return broken();
+  return scaled;
 }
 
 ExactSum ExactSum::operator*(const ExactSum& other) const {

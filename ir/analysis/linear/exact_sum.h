@@ -67,7 +67,7 @@ public:
   const std::vector<Term>& terms() const { return terms_; }
 
   ExactSum operator+(const ExactSum& other) const;
-  ExactSum operator-(const ExactSum& other) const { return *this + other * -1; }
+  ExactSum operator-(const ExactSum& other) const;
   ExactSum operator*(const ExactSum& other) const;
   ExactSum operator*(Int128 factor) const;
   // The quotient if every coefficient is a multiple of `divisor`, otherwise nullopt.

@@ -44,27 +44,32 @@ AccessExtents::AccessExtents(LinearForms& forms)
 
 // --- intervals and conditions ---
 
-std::optional<Interval> AccessExtents::interval(const ExactSum& sum, Query& query) const {
-  std::vector<QuantityId> used;
-  auto range = quantities_.interval(sum, query.scope->ranges, &used);
+void AccessExtents::add_conditions_of(const std::vector<QuantityId>& used, Query& query) const {
   for (QuantityId id : used)
     if (auto found = query.scope->range_conditions.find(id); found != query.scope->range_conditions.end())
       query.conditions.insert(found->second.begin(), found->second.end());
+}
+
+std::optional<Interval> AccessExtents::interval(const ExactSum& sum, Query& query) const {
+  std::vector<QuantityId> used;
+  auto range = quantities_.interval(sum, query.scope->ranges, &used);
+  add_conditions_of(used, query);
   return range;
 }
 
+// Adds conditions only if the answer is true.
 bool AccessExtents::is_known_not_negative(const ExactSum& sum, Query& query) const {
   if (sum.is_broken()) return false;
-  Query attempt = query;
-  if (auto range = interval(sum, attempt); range && range->low >= 0) {
-    query = attempt;
+  std::vector<QuantityId> used;
+  if (auto range = quantities_.interval(sum, query.scope->ranges, &used); range && range->low >= 0) {
+    add_conditions_of(used, query);
     return true;
   }
   for (const auto& [known, conditions] : query.scope->not_negative) {
-    attempt = query;
-    auto rest = interval(sum - known, attempt);
+    used.clear();
+    auto rest = quantities_.interval(sum - known, query.scope->ranges, &used);
     if (!rest || rest->low < 0) continue;
-    query = attempt;
+    add_conditions_of(used, query);
     query.conditions.insert(conditions.begin(), conditions.end());
     return true;
   }
@@ -74,7 +79,7 @@ bool AccessExtents::is_known_not_negative(const ExactSum& sum, Query& query) con
     const ExactSum factor = ExactSum::of(id);
     auto rest = sum.divided(factor);
     if (!rest) continue;
-    attempt = query;
+    Query attempt = query;
     if (!is_known_not_negative(factor, attempt) || !is_known_not_negative(*rest, attempt)) continue;
     query = attempt;
     return true;
@@ -82,12 +87,13 @@ bool AccessExtents::is_known_not_negative(const ExactSum& sum, Query& query) con
   return false;
 }
 
-// True if the sum is known not to be negative, or is not if parameters are not; the latter becomes a condition.
+// True if the sum is known not to be negative, or is not if parameters are not; the latter becomes a condition. Adds
+// conditions only if the answer is true.
 bool AccessExtents::is_not_negative(const ExactSum& sum, Query& query) const {
   if (sum.is_broken()) return false;
   if (is_known_not_negative(sum, query)) return true;
-  Query attempt = query;
-  auto range = interval(sum, attempt);
+  std::vector<QuantityId> used;
+  auto range = quantities_.interval(sum, query.scope->ranges, &used);
   if (range && range->high < 0) return false;
   QuantityRanges assumed = query.scope->ranges;
   LaunchConditions conditions;
@@ -101,7 +107,7 @@ bool AccessExtents::is_not_negative(const ExactSum& sum, Query& query) const {
     }
   range = quantities_.interval(sum, assumed);
   if (!range || range->low < 0) return false;
-  query = attempt; // the assumed ranges include the narrowed ranges in use
+  add_conditions_of(used, query); // the assumed ranges include the narrowed ranges in use
   query.conditions.insert(conditions.begin(), conditions.end());
   return true;
 }
@@ -118,16 +124,8 @@ bool AccessExtents::require_within(const Span& span, Interval range, Query& quer
 }
 
 ExactSum AccessExtents::maximum(const ExactSum& a, const ExactSum& b, Query& query) {
-  Query attempt = query;
-  if (is_not_negative(a - b, attempt)) {
-    query = attempt;
-    return a;
-  }
-  attempt = query;
-  if (is_not_negative(b - a, attempt)) {
-    query = attempt;
-    return b;
-  }
+  if (is_not_negative(a - b, query)) return a;
+  if (is_not_negative(b - a, query)) return b;
   return quantities_.maximum(a, b, {});
 }
 
@@ -180,11 +178,7 @@ std::optional<ExactSum> AccessExtents::most_by_fact(const Places& coefficients, 
 
 std::optional<ExactSum> AccessExtents::most_in_box(Place place, const ExactSum& coefficient, Query& query) {
   // Indices and trip numbers are never negative.
-  Query attempt = query;
-  if (is_not_negative(coefficient * -1, attempt)) {
-    query = attempt;
-    return ExactSum();
-  }
+  if (is_not_negative(coefficient * -1, query)) return ExactSum();
   ExactSum last;
   if (place >= loop_place) {
     auto trip = last_trip(LoopId(place - loop_place), query);
@@ -198,11 +192,7 @@ std::optional<ExactSum> AccessExtents::most_in_box(Place place, const ExactSum& 
     last = extent.low == extent.high ? ExactSum::literal(extent.low - 1)
                                      : ExactSum::of(quantities_.plain(names[component], extent)) - ExactSum::literal(1);
   }
-  attempt = query;
-  if (is_not_negative(coefficient, attempt)) {
-    query = attempt;
-    return coefficient * last;
-  }
+  if (is_not_negative(coefficient, query)) return coefficient * last;
   return maximum(ExactSum(), coefficient * last, query);
 }
 
@@ -340,7 +330,8 @@ std::optional<ExactSum> AccessExtents::last_trip_until_equal(const TripBound& bo
 
 // Conditions that make one obligation true; nullopt if unknown.
 std::optional<LaunchConditions> AccessExtents::conditions_of(const RangeObligation& obligation) {
-  const Scope scope = guarded_scope(obligation.instruction);
+  Scope own;
+  const Scope& scope = guarded_scope(obligation.instruction, own);
   Query query{&scope, {}, 0};
   std::optional<Span> span;
   if (obligation.kind == RangeObligation::Kind::expression_range) {
@@ -398,7 +389,8 @@ std::optional<ByteRange> AccessExtents::bytes_of(InstructionId access, size_t ad
     if (!conditions) return std::nullopt;
     range.conditions = *conditions;
   }
-  const Scope scope = guarded_scope(access);
+  Scope own;
+  const Scope& scope = guarded_scope(access, own);
   Query query{&scope, {}, 0};
   auto span = span_of(form, query);
   if (!span) return std::nullopt;
@@ -423,7 +415,8 @@ bool AccessExtents::is_at_most(InstructionId access, const ExactSum& a, const Ex
                                LaunchConditions& conditions) {
   if (const auto literal = (b - a).as_literal()) return *literal >= 0;
   budget_ = full_budget;
-  const Scope scope = guarded_scope(access);
+  Scope own;
+  const Scope& scope = guarded_scope(access, own);
   Query query{&scope, {}, 0};
   if (!is_not_negative(b - a, query)) return false;
   conditions.insert(query.conditions.begin(), query.conditions.end());

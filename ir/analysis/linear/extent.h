@@ -94,6 +94,7 @@ private:
   };
 
   // --- extent.cpp ---
+  void add_conditions_of(const std::vector<QuantityId>& used, Query& query) const;
   std::optional<Interval> interval(const ExactSum& sum, Query& query) const;
   bool is_known_not_negative(const ExactSum& sum, Query& query) const;
   bool is_not_negative(const ExactSum& sum, Query& query) const;
@@ -126,9 +127,10 @@ private:
   std::optional<unsigned> pointer_of(ExpressionId constant) const;
 
   // --- extent_scope.cpp ---
-  Scope scope_of(BlockId block);
+  // The scope is kept, or in `own`, while the number of trips of a loop is being determined.
+  const Scope& scope_of(BlockId block, Scope& own);
   void enter(Scope& scope, BlockId above, BlockId block);
-  Scope guarded_scope(InstructionId access);
+  const Scope& guarded_scope(InstructionId access, Scope& own);
   void add_predicate(Scope& scope, ValueId predicate, bool holds, unsigned depth);
   void add_comparison(Scope& scope, InstructionId compare, bool holds);
   void add_order(Scope& scope, InstructionId compare, const Operand& lesser, const Operand& greater, bool strict,

@@ -216,7 +216,8 @@ std::optional<Residue> AccessExtents::residue_of(InstructionId access, size_t ad
       !operands[address + 1].is(OperandKind::value))
     return std::nullopt;
   budget_ = full_budget;
-  const Scope scope = guarded_scope(access);
+  Scope own;
+  const Scope& scope = guarded_scope(access, own);
   Query query{&scope, {}, 0};
   auto base = residue_of_value(operands[address + 1].as_value(), modulus, query);
   if (!base) return std::nullopt;

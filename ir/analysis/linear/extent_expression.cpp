@@ -33,18 +33,12 @@ std::optional<AccessExtents::Span> AccessExtents::product(const Span& a, const S
   if (a.is_point() && b.is_point()) return Span{a.low * b.low, a.low * b.low};
   const Span& point = a.is_point() ? a : b;
   const Span& span = a.is_point() ? b : a;
-  Query attempt = query;
   if (point.is_point()) {
-    if (is_not_negative(point.low, attempt)) {
-      query = attempt;
-      return Span{span.low * point.low, span.high * point.low};
-    }
-    if (is_not_negative(point.low * -1, attempt)) {
-      query = attempt;
-      return Span{span.high * point.low, span.low * point.low};
-    }
+    if (is_not_negative(point.low, query)) return Span{span.low * point.low, span.high * point.low};
+    if (is_not_negative(point.low * -1, query)) return Span{span.high * point.low, span.low * point.low};
     return std::nullopt;
   }
+  Query attempt = query;
   if (!is_not_negative(a.low, attempt) || !is_not_negative(b.low, attempt)) return std::nullopt;
   query = attempt;
   return Span{a.low * b.low, a.high * b.high};
@@ -153,7 +147,8 @@ std::optional<AccessExtents::Span> AccessExtents::left_behind(ExpressionId id, Q
   auto conditions = discharge(forms_.obligations(value));
   const BlockId block = forms_.def_use().definition(value).block;
   if (!conditions || !block) return std::nullopt;
-  const Scope scope = scope_of(block);
+  Scope own;
+  const Scope& scope = scope_of(block, own);
   Query inner{&scope, *conditions, query.depth + 1};
   auto span = span_of(form, inner);
   if (!span || !require_within(*span, signed_range(form.width), inner)) return std::nullopt;

@@ -26,10 +26,10 @@ Int128 flooring(Int128 a, Int128 b) {
 // --- scopes ---
 
 // Starts from the nearest dominator with a known scope; facts omitted further up only make the scope weaker.
-AccessExtents::Scope AccessExtents::scope_of(BlockId block) {
+const AccessExtents::Scope& AccessExtents::scope_of(BlockId block, Scope& scope) {
   if (auto found = scopes_.find(block); found != scopes_.end() && loops_in_progress_.empty()) return found->second;
   std::vector<BlockId> chain;
-  Scope scope;
+  scope = {};
   for (BlockId at = block; at && chain.size() < dominator_limit; at = forms_.dominators().immediate_dominator(at)) {
     if (auto found = scopes_.find(at); found != scopes_.end() && loops_in_progress_.empty()) {
       scope = found->second;
@@ -71,11 +71,13 @@ void AccessExtents::enter(Scope& scope, BlockId above, BlockId block) {
   if (LoopId loop = loops.innermost(block); loop && loops.loops()[loop].header == block) add_loop_fact(scope, loop);
 }
 
-AccessExtents::Scope AccessExtents::guarded_scope(InstructionId access) {
+const AccessExtents::Scope& AccessExtents::guarded_scope(InstructionId access, Scope& own) {
   const Instruction& row = function_.instructions[access];
-  Scope scope = scope_of(row.block);
-  if (row.guard) add_predicate(scope, row.guard, !row.guard_negated, 0);
-  return scope;
+  const Scope& scope = scope_of(row.block, own);
+  if (!row.guard) return scope;
+  if (&scope != &own) own = scope;
+  add_predicate(own, row.guard, !row.guard_negated, 0);
+  return own;
 }
 
 // --- predicates ---

@@ -3,6 +3,7 @@
 
 #include "ir/machine/figures/form_pattern.h"
 
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -69,15 +70,32 @@ const std::vector<std::vector<Row>>& rows_by_opcode() {
   return table;
 }
 
-} // namespace
-
-FormWeight weight_of(const Form& form, uint32_t compute_capability, bool literal) {
+FormWeight first_row(const Form& form, uint32_t compute_capability, bool literal) {
   const auto& table = rows_by_opcode();
   size_t index = static_cast<size_t>(form.opcode);
   if (index < table.size())
     for (const Row& row : table[index])
       if (row.pattern.fits(form, compute_capability, literal)) return row.text->weight;
   return class_weight(form.kind);
+}
+
+} // namespace
+
+FormWeight weight_of(const Form& form, uint32_t compute_capability, bool literal) {
+  // A kernel has few forms, and every version of it asks for all of them again.
+  struct Entry {
+    FormId form;
+    uint32_t capability_and_literal = 0;
+    FormWeight weight;
+  };
+  constexpr size_t kept = 1024;
+  thread_local std::array<Entry, kept> recent;
+  if (!form.id) return first_row(form, compute_capability, literal);
+  const uint32_t key = compute_capability << 1 | static_cast<uint32_t>(literal);
+  Entry& entry = recent[(form.id.index() << 1 | static_cast<uint32_t>(literal)) % kept];
+  if (entry.form != form.id || entry.capability_and_literal != key)
+    entry = {form.id, key, first_row(form, compute_capability, literal)};
+  return entry.weight;
 }
 
 SubroutineSize size_of(Subroutine subroutine) {

@@ -25,6 +25,15 @@ struct Place {
   InstructionId behind; // invalid: from the start of the block
 };
 
+// setp.ne of a 32-bit integer and a literal.
+bool compares_with_literal(const Function& function, InstructionId id) {
+  if (!function.is_opcode(id, Opcode::setp) || function.instructions[id].guard) return false;
+  const Form& compare = function.form_of(id);
+  const std::span<const Operand> operands = function.operands_of(id);
+  return compare.has(Modifier::ne) && bit_width(compare.type()) == 32 && !is_float(compare.type()) &&
+         operands.size() == 3 && operands[1].is(OperandKind::value) && operands[2].is(OperandKind::integer);
+}
+
 class EqualityUser {
 public:
   explicit EqualityUser(Function& function)
@@ -50,13 +59,9 @@ private:
     const Form& form = function_.form_of(id);
     if (!form.effects.branch && !form.effects.terminates) return std::nullopt;
     const InstructionId test = def_use_.definition(instruction.guard).instruction;
-    if (!test || !function_.is_opcode(test, Opcode::setp) || function_.instructions[test].guard) return std::nullopt;
-    const Form& compare = function_.form_of(test);
+    if (!test || !compares_with_literal(function_, test)) return std::nullopt;
     const std::span<const Operand> operands = function_.operands_of(test);
-    if (!compare.has(Modifier::ne) || bit_width(compare.type()) != 32 || is_float(compare.type()) ||
-        operands.size() != 3 || !operands[1].is(OperandKind::value) || !operands[2].is(OperandKind::integer) ||
-        function_.values[operands[1].as_value()].is_undefined)
-      return std::nullopt;
+    if (function_.values[operands[1].as_value()].is_undefined) return std::nullopt;
     return Equality{operands[1].as_value(), operands[2].immediate};
   }
 
@@ -110,6 +115,13 @@ private:
 
 bool use_equalities(Function& function) {
   return EqualityUser(function).run();
+}
+
+bool may_have_equalities(const Function& function) {
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block))
+      if (compares_with_literal(function, id)) return true;
+  return false;
 }
 
 } // namespace ptxrewrite::ir

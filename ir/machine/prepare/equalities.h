@@ -9,5 +9,7 @@ namespace ptxrewrite::ir {
 // ptxas does (13.0; not for setp.eq, ranges and 64 bits). SSA form. Existing values, blocks and instructions keep their
 // ids; new ones follow. Returns true if anything changed.
 bool use_equalities(Function& function);
+// False if use_equalities() would certainly change nothing, from one look at the instructions.
+bool may_have_equalities(const Function& function);
 
 } // namespace ptxrewrite::ir

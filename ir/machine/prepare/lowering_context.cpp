@@ -9,10 +9,6 @@
 
 namespace ptxrewrite::ir {
 
-const Form* LoweringContext::form(InstructionId id) const {
-  return function.instructions[id].kind == InstructionKind::real ? &function.form_of(id) : nullptr;
-}
-
 ValueId LoweringContext::result(InstructionId id) const {
   ValueId result;
   for (const Operand& operand : function.operands_of(id)) {
@@ -48,7 +44,7 @@ bool LoweringContext::is_global_variable(SymbolRef symbol) const {
          function.module().variables[symbol.variable()].space == StateSpace::global;
 }
 
-ValueSource LoweringContext::source_of(ValueId value) const {
+ValueSource LoweringContext::find_source_of(ValueId value) const {
   if (function.values[value].register_class != RegisterClass::general) return ValueSource::computed;
   // The number of steps is limited: chains are short, and in functions as read they could be cyclic.
   for (int step = 0; step < 8; ++step) {

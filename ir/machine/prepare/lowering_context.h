@@ -57,8 +57,12 @@ struct LoweringContext {
   std::map<InstructionId, uint16_t> constant_moves = {};
   std::vector<bool> in_section = {}; // by InstructionId: in a section of a hardware form, executed as written
 
+  mutable std::vector<uint8_t> sources = {}; // by ValueId: 1 + its ValueSource, 0 if not asked for yet
+
   // nullptr if it is not a real instruction.
-  const Form* form(InstructionId id) const;
+  const Form* form(InstructionId id) const {
+    return function.instructions[id].kind == InstructionKind::real ? &function.form_of(id) : nullptr;
+  }
   // The only register that it writes; invalid if it writes several or none.
   ValueId result(InstructionId id) const;
   // Its index-th operand after the destinations, groups counted as one; nullptr if there are fewer.
@@ -68,7 +72,12 @@ struct LoweringContext {
   bool is_literal(const Operand* operand) const;
   // True if the last operand is a literal; for bit fields, both position and length.
   bool last_is_literal(InstructionId id) const;
-  ValueSource source_of(ValueId value) const;
+  ValueSource source_of(ValueId value) const {
+    if (sources.empty()) sources.resize(function.values.size());
+    uint8_t& known = sources[value.index()];
+    if (known == 0) known = static_cast<uint8_t>(1 + static_cast<uint8_t>(find_source_of(value)));
+    return static_cast<ValueSource>(known - 1);
+  }
   // Number of 32-bit registers that the value needs if it is in registers.
   unsigned words_of(ValueId value) const;
   bool is_global_variable(SymbolRef symbol) const;
@@ -83,6 +92,8 @@ struct LoweringContext {
     costs[id.index()].weight += times;
     constant_moves[id] += times;
   }
+
+  ValueSource find_source_of(ValueId value) const;
 
   template <class Visit> void for_each_needed(Visit&& visit) const {
     for (BlockId block : function.layout) {

@@ -189,13 +189,6 @@ uint32_t slow_path(const LoweringContext& context, InstructionId id, Exchange ex
          (predicate ? heuristic(context.capability, Heuristic::exchange_predicate) : 0);
 }
 
-bool has_exchanges(const LoweringContext& context) {
-  for (BlockId block : context.function.layout)
-    for (InstructionId id : context.function.instructions_in(block))
-      if (const Form* form = context.form(id); form && exchange_of(*form) != Exchange::none) return true;
-  return false;
-}
-
 // True if the instruction may wait for other lanes: its result may depend on when they execute.
 bool may_wait_for_lanes(const Form& form) {
   if (exchange_of(form) == Exchange::shuffle || exchange_of(form) == Exchange::vote) return true;
@@ -212,6 +205,15 @@ bool waits_for_lanes(const LoweringContext& context, const Loop& loop) {
 }
 
 } // namespace
+
+bool has_exchanges(const Function& function) {
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block))
+      if (function.instructions[id].kind == InstructionKind::real &&
+          exchange_of(function.form_of(id)) != Exchange::none)
+        return true;
+  return false;
+}
 
 void weigh_waiting_loops(LoweringContext& context, const ControlFlow& flow, const UniformValues& uniform) {
   if (has(context.capability, MachineFact::joining_barriers)) return;
@@ -238,7 +240,7 @@ void weigh_waiting_loops(LoweringContext& context, const ControlFlow& flow, cons
 uint32_t slow_paths_of_exchanges(const LoweringContext& context, const ControlFlow& flow,
                                  const PostDominatorTree& post_dominators, const UniformValues& uniform) {
   const Function& function = context.function;
-  if (!has_exchanges(context)) return 0;
+  if (!has_exchanges(function)) return 0;
   const Divergence divergence(context, flow, post_dominators, uniform);
   uint32_t sum = 0, places = 0;
   for (BlockId block : function.layout) {

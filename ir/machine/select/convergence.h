@@ -7,6 +7,9 @@
 
 namespace ptxrewrite::ir {
 
+// True if any shuffle, vote or warp barrier is in the function. Without one there are no slow paths.
+bool has_exchanges(const Function& function);
+
 // Total size of the slow paths in machine instructions; only diverged lanes execute them.
 uint32_t slow_paths_of_exchanges(const LoweringContext& context, const ControlFlow& flow,
                                  const PostDominatorTree& post_dominators, const UniformValues& uniform);

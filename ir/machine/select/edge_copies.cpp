@@ -51,7 +51,17 @@ InstructionId last_of(const LoweringContext& context, BlockId block) {
 void weigh_edge_copies(LoweringContext& context) {
   const Function& function = context.function;
   if (!function.is_ssa) return;
-  const Liveness liveness(function, context.flow);
+  // Liveness of the values on edges only.
+  std::vector<bool> passed(function.values.size());
+  bool any = false;
+  for (BlockId block : function.layout)
+    for (EdgeId edge : function.successors(block))
+      for (ValueId value : function.arguments(edge)) {
+        passed[value.index()] = passed[original_of(context, value).index()] = true;
+        any = true;
+      }
+  if (!any) return;
+  const Liveness liveness(function, context.flow, &passed);
   for (BlockId block : function.layout) {
     if (!context.flow.reachable(block)) continue;
     for (EdgeId edge : function.successors(block)) {

@@ -448,12 +448,12 @@ namespace {
 
 Lowering lower_tidied(const Function& function, uint32_t compute_capability, LoweringTrace* trace) {
   std::optional<Tidied> tidy = tidied(function, compute_capability);
-  if (!tidy || tidy->crosses_blocks) {
-    Lowering result;
-    Lowerer lowerer(function, compute_capability, result, tidy ? nullptr : trace);
+  if (!tidy) return lower_as_written(function, compute_capability, trace);
+  // No values are reused across the slow paths of exchanges between lanes.
+  if (tidy->crosses_blocks && has(compute_capability, MachineFact::separate_lanes) && has_exchanges(function)) {
+    Lowering untidy;
+    Lowerer lowerer(function, compute_capability, untidy, nullptr);
     lowerer.run();
-    if (!tidy) return result;
-    // No values are reused across the slow paths of exchanges between lanes.
     if (lowerer.has_slow_exchanges()) tidy = tidied(function, compute_capability, false);
     if (!tidy) return lower_as_written(function, compute_capability, trace);
   }

@@ -22,7 +22,9 @@ bool suits(const LoweringContext& context, InstructionId id) {
 class UniformDatapath {
 public:
   UniformDatapath(const LoweringContext& context, const UniformValues& uniform)
-      : context_(context), function_(context.function), uniform_(uniform), there_(function_.instructions.size()) {}
+      : context_(context), function_(context.function), uniform_(uniform), there_(function_.instructions.size()),
+        watched_(function_.instructions.size()), asked_(function_.values.size()),
+        waits_(function_.instructions.size()) {}
 
   std::vector<bool> run() {
     context_.for_each_needed([&](InstructionId id) { there_[id.index()] = could_be(id); });
@@ -36,17 +38,62 @@ public:
   }
 
 private:
-  // Removes candidates that do not qualify, in rounds, until all remaining ones do.
+  // Removes candidates that do not qualify, in rounds, until all remaining ones do. After the first round, only those
+  // are examined again whose answer rested on a candidate that has left.
   void settle() {
-    std::vector<InstructionId> leaving;
-    do {
+    std::vector<InstructionId> round, leaving;
+    context_.for_each_needed([&](InstructionId id) {
+      if (there_[id.index()]) round.push_back(id);
+    });
+    while (!round.empty()) {
       leaving.clear();
-      context_.for_each_needed([&](InstructionId id) {
+      for (InstructionId id : round) {
+        waits_[id.index()] = false;
+        current_ = id;
         if (there_[id.index()] && !stays(id)) leaving.push_back(id);
-      });
+      }
       for (InstructionId id : leaving)
         there_[id.index()] = false;
-    } while (!leaving.empty());
+      round.clear();
+      for (InstructionId id : leaving) {
+        wake(watched_[id.index()], round);
+        for_each_use(function_, id, [&](ValueId value) { wake(asked_[value.index()], round); });
+      }
+    }
+  }
+
+  static constexpr uint32_t none = UINT32_MAX;
+
+  // Candidates whose answer may change, as a chain through `watchers_`.
+  struct Chain {
+    uint32_t last = none;
+  };
+  struct Watcher {
+    InstructionId candidate;
+    uint32_t before = none;
+  };
+
+  void watch(Chain& chain) {
+    if (chain.last != none && watchers_[chain.last].candidate == current_) return;
+    watchers_.push_back({current_, chain.last});
+    chain.last = static_cast<uint32_t>(watchers_.size() - 1);
+  }
+
+  void wake(Chain& chain, std::vector<InstructionId>& round) {
+    for (uint32_t at = chain.last; at != none; at = watchers_[at].before) {
+      const InstructionId candidate = watchers_[at].candidate;
+      if (!there_[candidate.index()] || waits_[candidate.index()]) continue;
+      waits_[candidate.index()] = true;
+      round.push_back(candidate);
+    }
+    chain.last = none;
+  }
+
+  // True if the instruction still is a candidate; if it leaves, the present one is examined again.
+  bool is_there(InstructionId id) {
+    if (!there_[id.index()]) return false;
+    watch(watched_[id.index()]);
+    return true;
   }
 
   // True if the instruction reads the block index.
@@ -62,32 +109,33 @@ private:
     return context_.costs[id.index()].weight > 0 && context_.form(id)->effects.pure() && suits(context_, id);
   }
 
-  bool stays(InstructionId id) const {
+  bool stays(InstructionId id) {
     const ValueId value = context_.result(id);
     if (context_.values.merges(value) || !operands_come_from_there(id)) return false;
     return std::ranges::all_of(context_.values.readers(value),
                                [&](InstructionId reader) { return reads_there(reader, value, 0); });
   }
 
-  bool operands_come_from_there(InstructionId id) const {
+  bool operands_come_from_there(InstructionId id) {
     for (size_t i = 0; const Operand* operand = context_.source(id, i); ++i)
       if (operand->is(OperandKind::value) && !comes_from_there(operand->as_value(), id)) return false;
     return true;
   }
 
-  bool comes_from_there(ValueId value, InstructionId reader) const {
+  bool comes_from_there(ValueId value, InstructionId reader) {
     const InstructionId definition = context_.values.definition(value);
     if (!definition) return false;
     if (context_.absorbed[definition.index()]) return operands_come_from_there(definition);
     const ValueSource source = context_.source_of(value);
     if (source == ValueSource::literal) return true;
     if (source == ValueSource::constant_bank) return !stands_in_register(value, source, reader);
-    return there_[definition.index()];
+    return is_there(definition);
   }
 
   // True if per-lane work on the path to `there` needs the value in a register.
-  bool stands_in_register(ValueId value, ValueSource source, InstructionId there) const {
+  bool stands_in_register(ValueId value, ValueSource source, InstructionId there) {
     if (context_.values.merges(value)) return true;
+    watch(asked_[value.index()]);
     return std::ranges::any_of(context_.values.readers(value), [&](InstructionId reader) {
       return context_.needed[reader.index()] && !there_[reader.index()] &&
              context_.dominators.dominates(function_.instructions[reader].block, function_.instructions[there].block) &&
@@ -96,9 +144,9 @@ private:
   }
 
   // True if the reader can read the value from a uniform register.
-  bool reads_there(InstructionId reader, ValueId value, int depth) const {
+  bool reads_there(InstructionId reader, ValueId value, int depth) {
     constexpr int longest_chain = 4;
-    if (!context_.needed[reader.index()] || there_[reader.index()]) return true;
+    if (!context_.needed[reader.index()] || is_there(reader)) return true;
     const Form* form = context_.form(reader);
     if (!form || depth == longest_chain) return false;
     if (context_.reads_as_address(reader, value)) return is_shared(form->space) && depth == 0;
@@ -107,12 +155,12 @@ private:
   }
 
   // True if the readers of an absorbed instruction can read the value there instead.
-  bool passes_on(InstructionId absorbed, ValueId value, int depth) const {
+  bool passes_on(InstructionId absorbed, ValueId value, int depth) {
     const ValueId result = context_.result(absorbed);
     if (!result || context_.words_of(result) > 1 || context_.values.merges(result)) return false;
     const bool shifted = is_shifted(absorbed, value);
     return std::ranges::all_of(context_.values.readers(result), [&](InstructionId next) {
-      if (there_[next.index()]) return true;
+      if (is_there(next)) return true;
       return !shifted && leaves_place(absorbed, value, 0) && reads_there(next, result, depth + 1);
     });
   }
@@ -184,7 +232,12 @@ private:
   const LoweringContext& context_;
   const Function& function_;
   const UniformValues& uniform_;
-  std::vector<bool> there_; // by InstructionId
+  std::vector<bool> there_;    // by InstructionId
+  std::vector<Chain> watched_; // by InstructionId: candidates that stay only while it is one
+  std::vector<Chain> asked_; // by ValueId: candidates that read the constant, which its readers may need in a register
+  std::vector<Watcher> watchers_;
+  std::vector<bool> waits_; // by InstructionId: to be examined in the next round
+  InstructionId current_;   // under examination
   bool alone_ = false;      // require that a per-lane reader reads only one uniform register
 };
 
