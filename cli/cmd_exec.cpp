@@ -11,7 +11,9 @@
 #include "support/interruption.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -47,8 +49,9 @@ struct ExecOptions {
 
 constexpr const char* main_library = "libptxrewrite_cuda.so";
 constexpr const char* driver_library = "libcuda.so.1";
-// Python finds this library by its position in a package, so ours must already be loaded.
-constexpr const char* preloaded_library = "libnvJitLink.so.13";
+// Python finds nvJitLink by its position in a package, so ours must already be loaded. Functions of the other precede
+// NVRTC's.
+constexpr std::array preloaded_libraries = {"libnvJitLink.so.13", "libptxrewrite_nvrtc.so"};
 
 // The folder of a library relative to this program: in a build folder, or as installed. `name`: of the folder;
 // `library`: a library that it must contain.
@@ -79,21 +82,27 @@ void set_variables(const std::vector<std::string>& assignments) {
   }
 }
 
+// The dynamic linker splits LD_PRELOAD at blanks and colons.
+void preload(const std::string& folder) {
+  if (folder.find_first_of(" :") != std::string::npos) {
+    fmt::print(stderr,
+               "ptxrewrite: warning: {} are not loaded into the program: their folder's path has a blank or a colon, "
+               "where the dynamic linker splits its list\n",
+               fmt::join(preloaded_libraries, " and "));
+    return;
+  }
+  const char* before = std::getenv("LD_PRELOAD");
+  std::string list = before ? before : "";
+  for (const char* library : preloaded_libraries)
+    if (std::error_code error; std::filesystem::exists(folder + "/" + library, error))
+      list += (list.empty() ? "" : ":") + folder + "/" + library;
+  if (!list.empty()) setenv("LD_PRELOAD", list.c_str(), 1);
+}
+
 void set_environment(const cuda::Settings& settings, const std::string& folder) {
   set_variables(cuda::environment_of(settings));
   prepend("LD_LIBRARY_PATH", folder);
-  // The dynamic linker splits LD_PRELOAD at blanks and colons.
-  const bool can_preload = folder.find_first_of(" :") == std::string::npos;
-  if (!can_preload)
-    fmt::print(stderr,
-               "ptxrewrite: warning: {} is not loaded into the program: its folder's path has a blank or a colon, "
-               "where the dynamic linker splits its list\n",
-               preloaded_library);
-  if (std::error_code error; can_preload && std::filesystem::exists(folder + "/" + preloaded_library, error)) {
-    const char* before = std::getenv("LD_PRELOAD");
-    const std::string path = folder + "/" + preloaded_library;
-    setenv("LD_PRELOAD", (before && *before ? before + (":" + path) : path).c_str(), 1);
-  }
+  preload(folder);
 }
 
 // Returns 0 if the text is not a number.

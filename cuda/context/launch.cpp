@@ -175,6 +175,7 @@ Result<emulator::LaunchResult> Context::carry_out(LaunchCall& call) {
 }
 
 Code Context::launch(Kernel& kernel, const LaunchShape& shape, std::vector<std::byte> arguments) {
+  if (fault_ != Code::success) return Code::success; // of an earlier node of the same graph
   if (const Code code = check_launch(kernel, shape); code != Code::success) return code;
   LaunchCall call{*this, kernel, {}, shape.cooperative, ++launches_};
   emulator::LaunchRequest& request = call.request;
@@ -203,10 +204,11 @@ Code Context::launch(Kernel& kernel, const LaunchShape& shape, std::vector<std::
   kernel.statistics.findings += result->findings.size();
   printed_ += result->printed;
   show_launch_failure(kernel, *result);
-  if (!result->failure) return Code::success;
-  flush_printed();
-  fault_ = code_of(*result->failure);
-  return fault_;
+  if (result->failure) {
+    flush_printed();
+    fault_ = code_of(*result->failure);
+  }
+  return Code::success; // a launch is asynchronous: the next call returns the fault
 }
 
 } // namespace ptxrewrite::cuda

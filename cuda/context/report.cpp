@@ -63,9 +63,9 @@ std::string document(const Settings& settings, const std::vector<const Kernel*>&
   for (const Kernel* kernel : kernels) {
     const KernelStatistics& of = kernel->statistics;
     text += fmt::format("{}    {{\"kernel\": {}, \"launches\": {}, \"blocks\": {}, \"warp_instructions\": {}, "
-                        "\"thread_instructions\": {}, \"findings\": {}}}",
+                        "\"thread_instructions\": {}, \"findings\": {}, \"seconds\": {:.6f}}}",
                         separator, json_string(kernel->name), of.launches, of.blocks, of.warp_instructions,
-                        of.thread_instructions, of.findings);
+                        of.thread_instructions, of.findings, of.seconds);
     separator = ",\n";
   }
   text += "\n  ]";

@@ -1,4 +1,5 @@
 // Memory: allocation, and attributes of pointers.
+#include "cuda/context/memory_pools.h"
 #include "cuda/driver_api/entry.h"
 
 #include "support/sizes.h"
@@ -99,18 +100,15 @@ DRIVER_API int cuMemFree_v2(DevicePointer address) {
   return entry("cuMemFree", [&](Context& context) {
     if (!address) return Code::success;
     context.flush_printed();
+    if (is_graph_memory(address)) return release_graph_memory(address);
     const MemoryInfo info = context.info_of(address);
     if (info.begin != address || info.kind == MemoryKind::host) return Code::invalid_value;
     return context.release(address);
   });
 }
 
-// The driver's pools may have host memory, too.
 DRIVER_API int cuMemFreeAsync(DevicePointer address, void* stream) {
-  return entry("cuMemFreeAsync", [&](Context& context) {
-    if (const Code code = is_stream_known(context, stream); code != Code::success) return code;
-    return context.info_of(address).begin == address ? context.release(address) : Code::invalid_value;
-  });
+  return entry("cuMemFreeAsync", [&](Context& context) { return release_in_stream(context, stream, address); });
 }
 
 DRIVER_API int cuMemFreeHost(void* pointer) {

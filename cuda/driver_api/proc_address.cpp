@@ -1,8 +1,10 @@
 // cuGetProcAddress: functions by name and version.
 #include "cuda/driver_api/entry.h"
 
+#include <cstdio>
 #include <dlfcn.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 namespace ptxrewrite::cuda::driver {
 namespace {
@@ -62,6 +64,12 @@ bool is_library(const Dl_info& object) {
   return getauxval(AT_PHDR) - reinterpret_cast<uintptr_t>(object.dli_fbase) > largest_header_offset;
 }
 
+// NVIDIA's compilers compile without a CUDA runtime.
+bool is_compiler(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name.starts_with("libnvrtc") || name.starts_with("libnvJitLink");
+}
+
 } // namespace
 
 DRIVER_API int cuGetProcAddress_v2(const char* name, void** function, int cuda_version, uint64_t, int* status) {
@@ -80,16 +88,23 @@ DRIVER_API int cuGetProcAddress(const char* name, void** function, int cuda_vers
   return cuGetProcAddress_v2(name, function, cuda_version, flags, nullptr);
 }
 
-// Private interface of NVIDIA's own libraries to the driver, undocumented. A program that is linked with the static
-// runtime fails here; a library may have the static runtime without using it.
+// Private interface of NVIDIA's own libraries to the driver, undocumented. The static runtime cannot do without it: all
+// its calls would fail, and a program that ignores errors would end with wrong results and exit code 0. Libraries of a
+// program may contain the static runtime, too; whether the program depends on their results is unknown.
 DRIVER_API int cuGetExportTable(const void** table, const void*) {
   if (table) *table = nullptr;
-  if (Dl_info caller; dladdr(__builtin_return_address(0), &caller) && is_library(caller))
-    log_once(LogLevel::info,
-             fmt::format("{} has the static CUDA runtime in it, whose calls will fail", caller.dli_fname));
-  else
-    log_once(LogLevel::error, "this program is linked with the static CUDA runtime; link it with -cudart shared");
-  return finish(Code::not_found);
+  if (Dl_info caller; dladdr(__builtin_return_address(0), &caller) && is_library(caller)) {
+    log_once(is_compiler(caller.dli_fname) ? LogLevel::info : LogLevel::error,
+             fmt::format("{} contains the static CUDA runtime, which is not emulated: its calls of CUDA fail. Link it "
+                         "with the shared one: nvcc -cudart shared",
+                         caller.dli_fname));
+    return finish(Code::not_found);
+  }
+  log_text(LogLevel::error,
+           "this program contains the static CUDA runtime, which is not emulated: link it with the shared "
+           "one: nvcc -cudart shared (CMake: CUDA_RUNTIME_LIBRARY Shared)");
+  std::fflush(nullptr);
+  _exit(1); // exit handlers would wait for locks that the static runtime holds
 }
 
 } // namespace ptxrewrite::cuda::driver

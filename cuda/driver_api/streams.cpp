@@ -1,4 +1,5 @@
 // Streams and events.
+#include "cuda/context/memory_pools.h"
 #include "cuda/driver_api/entry.h"
 
 namespace ptxrewrite::cuda::driver {

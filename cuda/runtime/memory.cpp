@@ -1,4 +1,5 @@
 // Memory: allocation of every kind, and attributes of pointers.
+#include "cuda/context/memory_pools.h"
 #include "cuda/runtime/entry.h"
 #include "cuda/runtime/types.h"
 
@@ -35,6 +36,7 @@ Code allocate_host(Context& context, void** pointer, uint64_t bytes, MemoryKind 
 Code release(Context& context, void* pointer, bool host) {
   if (!pointer) return Code::success;
   context.flush_printed(); // freeing waits for all kernels
+  if (is_graph_memory(address_of(pointer))) return release_graph_memory(address_of(pointer));
   const MemoryInfo info = context.info_of(address_of(pointer));
   if (info.begin != address_of(pointer) || (info.kind == MemoryKind::host) != host) return Code::invalid_value;
   return context.release(info.begin);
@@ -46,12 +48,20 @@ RUNTIME_API int cudaMalloc(void** pointer, size_t bytes) {
   return entry("cudaMalloc", [&](Context& context) { return allocate(context, pointer, bytes); });
 }
 
-RUNTIME_API int cudaMallocAsync(void** pointer, size_t bytes, void*) {
-  return entry("cudaMallocAsync", [&](Context& context) { return allocate(context, pointer, bytes); });
+RUNTIME_API int cudaMallocFromPoolAsync(void** pointer, size_t bytes, MemoryPool* pool, void* stream) {
+  return entry("cudaMallocFromPoolAsync", [&](Context& context) {
+    if (!pointer) return Code::invalid_value;
+    *pointer = nullptr;
+    if (bytes == 0) return Code::success;
+    uint64_t address = 0;
+    const Code code = allocate_in_stream(context, stream, pool, bytes, address);
+    *pointer = reinterpret_cast<void*>(address);
+    return code;
+  });
 }
 
-RUNTIME_API int cudaMallocFromPoolAsync(void** pointer, size_t bytes, void*, void*) {
-  return entry("cudaMallocFromPoolAsync", [&](Context& context) { return allocate(context, pointer, bytes); });
+RUNTIME_API int cudaMallocAsync(void** pointer, size_t bytes, void* stream) {
+  return cudaMallocFromPoolAsync(pointer, bytes, nullptr, stream);
 }
 
 RUNTIME_API int cudaMallocManaged(void** pointer, size_t bytes, unsigned flags) {
@@ -88,8 +98,10 @@ RUNTIME_API int cudaFree(void* pointer) {
   return entry("cudaFree", [&](Context& context) { return release(context, pointer, false); });
 }
 
-RUNTIME_API int cudaFreeAsync(void* pointer, void*) {
-  return entry("cudaFreeAsync", [&](Context& context) { return release(context, pointer, false); });
+RUNTIME_API int cudaFreeAsync(void* pointer, void* stream) {
+  return entry("cudaFreeAsync", [&](Context& context) {
+    return pointer ? release_in_stream(context, stream, address_of(pointer)) : Code::success;
+  });
 }
 
 RUNTIME_API int cudaFreeHost(void* pointer) {

@@ -1,4 +1,5 @@
 // Streams, events, callbacks and synchronisation.
+#include "cuda/context/memory_pools.h"
 #include "cuda/runtime/entry.h"
 
 namespace ptxrewrite::cuda::runtime {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Symbols that our CUDA libraries export: CUDA's names with the version of the real library, and no others.
 
-usage: check_exports.py LIBCUDART LIBCUDA LIBPTXREWRITE_CUDA LIBNVJITLINK
+usage: check_exports.py LIBCUDART LIBCUDA LIBPTXREWRITE_CUDA LIBNVJITLINK LIBPTXREWRITE_NVRTC
 If a real libcudart of the same version is installed, ours must have every symbol of it.
 """
 import glob
@@ -18,7 +18,7 @@ def exports(path):
 
 
 def main():
-    runtime, driver, engine, linker = sys.argv[1:5]
+    runtime, driver, engine, linker, compiler = sys.argv[1:6]
     name = os.path.basename(os.path.realpath(runtime))
     ours = exports(runtime)
     wrong = [f"{symbol} is exported" for symbol in ours if not re.fullmatch(rf"(__)?cuda\w+@@{re.escape(name)}", symbol)]
@@ -26,6 +26,7 @@ def main():
     wrong += [f"{symbol} is exported" for symbol in exports(engine) if "10ptxrewrite4cuda" not in symbol]
     wrong += [f"{symbol} is exported" for symbol in exports(linker)
               if not re.fullmatch(r"(__)?nvJitLink\w+@@libnvJitLink\.so\.13", symbol)]
+    wrong += [f"{symbol} is exported" for symbol in exports(compiler) - {"nvrtcCompileProgram"}]
     if len(ours) < 390:
         wrong.append(f"only {len(ours)} symbols")
     # PTXREWRITE_CUDA_LIBRARIES: folder with libraries of other versions.

@@ -77,7 +77,10 @@ static void fork_child() {
 int main(int argument_count, char** arguments) {
   const std::string what = argument_count > 1 ? arguments[1] : "";
   if (what == "out_of_bounds") {
-    write_far<<<1, 32>>>(memory(100));
+    // The launch itself succeeds, as it does on a GPU, where the kernel has not run yet.
+    int* data = memory(100);
+    void* pointers[] = {&data};
+    CALL(cudaLaunchKernel(reinterpret_cast<void*>(write_far), dim3(1), dim3(32), pointers, 0, nullptr));
     expect_dead(cudaErrorIllegalAddress);
   } else if (what == "misaligned") {
     write_odd<<<1, 1>>>(reinterpret_cast<char*>(memory(100)));
@@ -112,6 +115,9 @@ int main(int argument_count, char** arguments) {
     two_threads();
   } else if (what == "fork") {
     fork_child();
+  } else if (what == "static_runtime") {
+    count<<<1, 32>>>(nullptr);
+    cudaDeviceSynchronize();
   } else {
     return 2;
   }

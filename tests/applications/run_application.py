@@ -18,6 +18,7 @@ SAYS = {
     "wrong_shape": "launch of",
     "no_ptx": "no PTX for sm_90",
     "missing_call": "cudaIpcOpenMemHandle is not emulated",
+    "static_runtime": "link it with the shared one: nvcc -cudart shared",
 }
 # Programs whose kernels require more than sm_80.
 TARGETS = {"clusters": "sm_90", "tensor_maps": "sm_90", "tensor_pipeline": "sm_90a"}
@@ -27,6 +28,9 @@ CHECKED = ("tensor_pipeline", )
 PRINTS = {"printf_malloc": "before\nthread 3 has 190, and 0.50\n"}
 
 
+LINKED = {"driver": ("-lcuda", ), "nvrtc": ("-lcuda", "-lnvrtc")}
+
+
 def program_name(options):
     return os.path.splitext(os.path.basename(options.source))[0]
 
@@ -34,9 +38,18 @@ def program_name(options):
 def compile_program(options, arguments):
     name = program_name(options) + (f"_{options.fault}" if options.fault else "")
     program = os.path.join(options.folder, name)
-    libraries = ["-L" + options.libraries, "-lcuda"] if name == "driver" else []
-    subprocess.run([options.nvcc, "-cudart", "shared", *arguments, options.source, "-o", program, *libraries], check=True)
+    libraries = ["-L" + options.libraries, *LINKED.get(name, ())]
+    runtime = "static" if options.fault == "static_runtime" else "shared"
+    subprocess.run([options.nvcc, "-cudart", runtime, *arguments, options.source, "-o", program, *libraries], check=True)
     return program
+
+
+def check_refused(child, words):
+    """A program that does not look at errors ends nevertheless, before it prints results."""
+    if child.returncode == 1 and child.stdout == "" and child.stderr.count(words) == 1:
+        return 0
+    print(f"FAILED: exit code {child.returncode}, not 1, or it goes on, or does not say {words!r}")
+    return 1
 
 
 def main():
@@ -58,6 +71,8 @@ def main():
     child = subprocess.run([*command, "--", program, *([options.fault] if options.fault else [])],
                            capture_output=True, text=True, check=False)
     sys.stdout.write(child.stdout + child.stderr)
+    if options.fault == "static_runtime":
+        return check_refused(child, SAYS[options.fault])
     name = program_name(options)
     expected = "" if options.fault == "exit_early" else PRINTS.get(name, "") + "right\n"
     if child.returncode != 0 or child.stdout != expected:

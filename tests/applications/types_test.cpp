@@ -4,6 +4,7 @@
 #define PTXREWRITE_CUDART_MAJOR (CUDART_VERSION / 1000)
 #include "cuda/context/codes.h"
 #include "cuda/context/device_attributes.h"
+#include "cuda/context/memory_pools.h"
 #include "cuda/context/stream_calls.h"
 #include "cuda/runtime/types.h"
 
@@ -40,6 +41,13 @@ SAME_SIZE(cuda::HostNode, cudaHostNodeParams);
 SAME_SIZE(cuda::FillNode, cudaMemsetParams);
 SAME_PLACE(cuda::FillNode, height, cudaMemsetParams, height);
 SAME_SIZE(abi::MemoryLocation, cudaMemLocation);
+SAME_SIZE(cuda::Location, cudaMemLocation);
+SAME_SIZE(cuda::AccessDescription, cudaMemAccessDesc);
+static_assert(cuda::pool_properties_bytes == sizeof(cudaMemPoolProps));
+SAME_PLACE(cuda::PoolProperties, location, cudaMemPoolProps, location);
+SAME_SIZE(cuda::AllocationNode, cudaMemAllocNodeParams);
+SAME_PLACE(cuda::AllocationNode, bytes, cudaMemAllocNodeParams, bytesize);
+SAME_PLACE(cuda::AllocationNode, address, cudaMemAllocNodeParams, dptr);
 SAME_SIZE(ptxrewrite::cuda::ChannelDescription, cudaChannelFormatDesc);
 SAME_SIZE(abi::PointerAttributes, cudaPointerAttributes);
 #if CUDART_VERSION >= 12000
