@@ -17,11 +17,14 @@ Strength strength_of(const ir::Form& form) {
   using ir::Modifier;
   Strength strength;
   strength.known = true;
-  const bool is_synchronising =
+  const bool is_barrier =
       form.opcode == ir::Opcode::mbarrier || form.has(Modifier::mbarrier); // cp.async.mbarrier.arrive
-  strength.acquires = is_synchronising || form.has(Modifier::acquire) || form.has(Modifier::acq_rel);
-  strength.releases = is_synchronising || form.has(Modifier::release) || form.has(Modifier::acq_rel);
-  strength.strong = strength.acquires || strength.releases || form.opcode == ir::Opcode::atom ||
+  // PTX ISA 9.7.13.15: arrivals release, and tests acquire, unless they are relaxed.
+  const bool orders = is_barrier && !form.has(Modifier::relaxed);
+  const bool tests = form.has(Modifier::test_wait) || form.has(Modifier::try_wait);
+  strength.acquires = (orders && tests) || form.has(Modifier::acquire) || form.has(Modifier::acq_rel);
+  strength.releases = (orders && !tests) || form.has(Modifier::release) || form.has(Modifier::acq_rel);
+  strength.strong = is_barrier || strength.acquires || strength.releases || form.opcode == ir::Opcode::atom ||
                     form.opcode == ir::Opcode::red || form.has(Modifier::volatile_) || form.has(Modifier::relaxed) ||
                     form.has(Modifier::reduce); // bulk reductions: .relaxed.gpu for each element
   strength.by_async_proxy = form.opcode == ir::Opcode::cp && form.has(Modifier::bulk);

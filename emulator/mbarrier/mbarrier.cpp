@@ -168,7 +168,7 @@ const MicroOp* test_barriers(Warp& warp, const MicroOp& op) {
   const auto space = static_cast<Space>(op.flags & 0xff);
   uint64_t addresses[warp_size];
   all_addresses(warp, op.source[0], op.flags & flag_narrow_first, op.immediate, addresses);
-  if (block.watch_memory && !watch_access(warp, op, space, addresses, 8, AccessKind::atomic)) return nullptr;
+  if (block.watch_memory && !watch_access(warp, op, space, addresses, 8, AccessKind::load)) return nullptr;
   // A wait acquires the writes of other threads, as a fence does.
   if (block.checker) block.checker->fence(warp);
   return for_each_lane(warp, op, [&](unsigned lane) {
@@ -205,7 +205,7 @@ const MicroOp* check_layouts(Warp& warp, const MicroOp& op) {
   const auto space = static_cast<Space>(op.flags & 0xff);
   uint64_t addresses[warp_size];
   all_addresses(warp, op.source[0], op.flags & flag_narrow_first, op.immediate, addresses);
-  if (block.watch_memory && !watch_access(warp, op, space, addresses, 8, AccessKind::atomic)) return nullptr;
+  if (block.watch_memory && !watch_access(warp, op, space, addresses, 8, AccessKind::load)) return nullptr;
   return for_each_lane(warp, op, [&](unsigned lane) {
     const std::byte* host = lane_bytes(warp, op, lane, space, addresses[lane], 8, 8, "mbarrier operation");
     BarrierWord barrier;

@@ -29,7 +29,8 @@ struct Field {
 constexpr Field marks{0, 32, 32};
 constexpr Field access{0, 0, 2}, element{0, 2, 5}, interleave{0, 7, 2}, swizzle{0, 9, 3}, atom{0, 12, 2},
     fill{0, 14, 1}, l2_promotion{0, 15, 2}, rank_less_one{0, 17, 3};
-constexpr Field address{1, 0, 64};
+// Bit 21 of word 1 has no meaning: CUTLASS and Triton clear it in maps of tensors below 128 KiB, for the driver.
+constexpr Field channels{1, 0, 16}, pixels{1, 32, 16};
 constexpr Field dimension(unsigned i) {
   return {2 + i, 0, 64};
 }
@@ -48,7 +49,7 @@ constexpr Field lower_corner(unsigned i) {
 constexpr Field upper_corner(unsigned i) {
   return {14, i * 16, 16};
 }
-constexpr Field channels{15, 0, 16}, pixels{15, 16, 16};
+constexpr Field address{15, 0, 64};
 
 } // namespace
 

@@ -11,11 +11,48 @@ namespace ptxrewrite::transforms {
 
 using namespace ir;
 
+namespace {
+
+// By value: registers that wgmma.mma_async reads or writes until it is waited for, and all that share them by way of
+// blocks' parameters. A load or a store of one of them could come between the product and its wait.
+std::vector<bool> asynchronous_values(const Function& function, const MachineValues& values) {
+  std::vector<bool> found(function.values.size());
+  bool any = false;
+  const auto add = [&](ValueId value) {
+    if (bit_width(function.values[value].type) != 32) return; // descriptors and predicates are read at once
+    found[value.index()] = true;
+    any = true;
+  };
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block)) {
+      if (!function.is_opcode(id, Opcode::wgmma)) continue;
+      for_each_use(function, id, add);
+      for_each_definition(function, id, add);
+    }
+  for (bool more = any; more;) {
+    more = false;
+    for (BlockId block : function.layout)
+      for (EdgeId edge : function.successors(block)) {
+        const std::span<const ValueId> arguments = function.arguments(edge);
+        const auto& parameters = function.parameters(function.edges[edge].to);
+        for (size_t i = 0; i < arguments.size(); ++i)
+          for (ValueId part : values.stands_for(arguments[i])) {
+            if (found[part.index()] == found[parameters[i].index()]) continue;
+            found[part.index()] = found[parameters[i].index()] = true;
+            more = true;
+          }
+      }
+  }
+  return found;
+}
+
+} // namespace
+
 SpillChooser::SpillChooser(const Function& function, const MachineValues& values, const AllocationOptions& options,
                            const std::vector<bool>& unspillable)
     : function_(function), values_(values), flow_(function), dominators_(function, flow_),
       loops_(function, flow_, dominators_), def_use_(function), candidate_of_(function.values.size(), UINT32_MAX),
-      read_points_(function.values.size()) {
+      asynchronous_(asynchronous_values(function, values)), read_points_(function.values.size()) {
   for (BlockId block : function.layout) {
     for (InstructionId id : function.instructions_in(block))
       for (ValueId value : values.reads(id))
@@ -97,7 +134,7 @@ void SpillChooser::weigh(Candidate& candidate, const std::vector<bool>& unspilla
 }
 
 bool SpillChooser::is_spillable(ValueId value) const {
-  if (bit_width(function_.values[value].type) > 64) return false;
+  if (bit_width(function_.values[value].type) > 64 || asynchronous_[value.index()]) return false;
   const DefinitionSite& site = def_use_.definition(value);
   if (!site.instruction && !site.is_parameter()) return false;
   if (!site.is_parameter()) return true;

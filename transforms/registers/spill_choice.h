@@ -49,6 +49,7 @@ private:
   ir::DefUse def_use_;
   std::vector<Candidate> candidates_;
   std::vector<uint32_t> candidate_of_;             // by value; UINT32_MAX: none
+  std::vector<bool> asynchronous_;                 // by value: of products that run on
   std::vector<std::vector<uint32_t>> read_points_; // by value: the points where the machine reads it
 };
 

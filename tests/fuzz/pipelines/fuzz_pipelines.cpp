@@ -1,11 +1,17 @@
 // Random warp-specialised pipelines: the emulator against what the description says, then rewritten by each pass in
 // each form and by longer chains, in check mode, with copies that take place at once and late.
 //
-//   fuzz_pipelines [--count N] [--first SEED] [--only SEED [--show]] [--longer N] [--passes CHAIN]
+//   fuzz_pipelines [--count N] [--first SEED] [--only SEED [--show]] [--longer N] [--passes CHAIN] [--kind KIND]
+//   [--fault NAME]
+//
+// KIND: plain (sums of words), matrix (products of tiles); without it every third pipeline is a plain one. NAME:
+// of a fault to plant in matrix pipelines (matrix/matrix_pipeline.h), whose consequences are reported.
 //
 // A pass may leave such kernels alone. What the emulator refuses of a rewritten text (forms of the papers' hardware
 // that their machines do not take) is counted by reason, and is no failure. Exit code 1 when something went wrong.
-#include "tests/fuzz/pipelines/check.h"
+#include "tests/fuzz/kernels/differential.h"
+#include "tests/fuzz/pipelines/matrix/matrix_pipeline.h"
+#include "tests/fuzz/pipelines/pipeline.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +28,7 @@ struct Options {
   uint64_t first = 1, count = 100;
   size_t longer = 1;
   bool show = false;
+  std::string kind, fault;
   std::optional<std::string> passes;
 };
 
@@ -30,8 +37,9 @@ public:
   explicit Driver(const Options& options) : options_(options) {}
 
   void run_seed(uint64_t seed) {
-    const Pipeline pipeline = generate(seed);
-    const std::string text = print(pipeline);
+    const bool is_matrix = options_.kind.empty() ? seed % 3 != 0 : options_.kind == "matrix";
+    const Case pipeline = is_matrix ? matrix_case(seed) : case_of(generate(seed));
+    const std::string& text = pipeline.text;
     if (options_.show) std::fputs(text.c_str(), stdout);
     ++kernels_;
     for (const bool late : {false, true})
@@ -67,6 +75,14 @@ public:
   }
 
 private:
+  Case matrix_case(uint64_t seed) const {
+    MatrixPipeline pipeline = generate_matrix(seed);
+    for (auto fault = MatrixFault::none; name_of(fault) != "";
+         fault = static_cast<MatrixFault>(static_cast<int>(fault) + 1))
+      if (name_of(fault) == options_.fault) pipeline.fault = fault;
+    return case_of(pipeline);
+  }
+
   static unsigned long long number(uint64_t value) { return value; }
 
   void report(uint64_t seed, const std::string& chain, const std::string& what) {
@@ -96,6 +112,10 @@ bool parse_options(int argc, char** argv, Options& options) {
       options.count = 1;
     } else if (word == "--longer") {
       options.longer = std::strtoull(argv[i], nullptr, 10);
+    } else if (word == "--kind") {
+      options.kind = argv[i];
+    } else if (word == "--fault") {
+      options.fault = argv[i];
     } else if (word == "--passes") {
       options.passes = argv[i];
     } else {

@@ -52,6 +52,8 @@ Pipeline generate(uint64_t seed) {
   return made;
 }
 
+namespace {
+
 std::vector<uint32_t> input_of(const Pipeline& pipeline) {
   Random random(pipeline.seed ^ 0x5eed);
   std::vector<uint32_t> input(pipeline.input_words());
@@ -77,6 +79,21 @@ std::vector<uint32_t> expected(const Pipeline& pipeline, const std::vector<uint3
       output[block * threads + thread] = sum;
     }
   return output;
+}
+
+} // namespace
+
+Case case_of(const Pipeline& pipeline) {
+  Case made;
+  made.text = print(pipeline);
+  made.blocks = pipeline.blocks;
+  made.threads = pipeline.threads();
+  made.buffers = {input_of(pipeline), std::vector<uint32_t>(pipeline.output_words())};
+  made.expected = expected(pipeline, made.buffers.front());
+  made.parameters = {{.kind = Parameter::Kind::address, .buffer = 0},
+                     {.kind = Parameter::Kind::address, .buffer = 1},
+                     {.number = pipeline.tiles}};
+  return made;
 }
 
 } // namespace ptxrewrite::fuzz::pipelines

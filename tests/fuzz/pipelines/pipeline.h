@@ -2,6 +2,8 @@
 // consume it, and mbarriers hand the stages over. What they compute is known from the description alone.
 #pragma once
 
+#include "tests/fuzz/pipelines/run_case.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -55,8 +57,7 @@ struct Pipeline {
 Pipeline generate(uint64_t seed);
 // A kernel "pipeline" with parameters in, out (.u64), tiles (.u32).
 std::string print(const Pipeline& pipeline);
-std::vector<uint32_t> input_of(const Pipeline& pipeline);
-// Of a pipeline without a fault.
-std::vector<uint32_t> expected(const Pipeline& pipeline, const std::vector<uint32_t>& input);
+// What is expected is right for a pipeline without a fault.
+Case case_of(const Pipeline& pipeline);
 
 } // namespace ptxrewrite::fuzz::pipelines

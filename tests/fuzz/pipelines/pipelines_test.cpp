@@ -1,5 +1,5 @@
 // Faults that are planted in pipelines are found, in check mode, by late copies or by what comes out.
-#include "tests/fuzz/pipelines/check.h"
+#include "tests/fuzz/pipelines/pipeline.h"
 
 #include <doctest/doctest.h>
 
@@ -22,10 +22,10 @@ std::vector<Pipeline> with_fault(Fault fault, const std::function<bool(const Pip
 }
 
 bool is_found(const Pipeline& pipeline, bool by_check_alone) {
-  const std::string text = print(pipeline);
+  const Case launched = case_of(pipeline);
   for (const bool late : {false, true}) {
-    const Run once = run(pipeline, text, {late, true});
-    if (by_check_alone ? !once.failed.empty() : !wrong_in(pipeline, once).empty()) return true;
+    const Run once = run(launched, launched.text, {late, true});
+    if (by_check_alone ? !once.failed.empty() : !wrong_in(launched, once).empty()) return true;
   }
   return false;
 }
@@ -64,7 +64,8 @@ TEST_CASE("pipelines of all kinds occur, and are right") {
     results += pipeline.bulk_result;
     tested += pipeline.tests;
     CAPTURE(seed);
-    CHECK(wrong_in(pipeline, run(pipeline, print(pipeline), {seed % 2 == 0, true})) == "");
+    const Case launched = case_of(pipeline);
+    CHECK(wrong_in(launched, run(launched, launched.text, {seed % 2 == 0, true})) == "");
   }
   CHECK(fills.size() == 3);
   CHECK(stages.size() == 3);

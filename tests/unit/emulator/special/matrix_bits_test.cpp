@@ -1,80 +1,19 @@
 // mma bit for bit, over all codes of its operands: NaNs, infinities, subnormal numbers, every exponent. Elements lie as
 // the manual says (PTX ISA 9.7.14.5); what it leaves open is as matrix.cpp says: sums along k from C on, exact
 // products, each partial sum rounded once to f32; NaNs are canonical.
+#include "tests/unit/emulator/float_codes.h"
 #include "tests/unit/emulator/run_ptx.h"
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <fmt/format.h>
-#include <limits>
 #include <random>
 
 namespace ptxrewrite::emulator {
 namespace {
 
-// A binary format by its definition. Codes whose exponent is all ones are infinity and NaNs (`ieee`), or numbers but
-// for the code of all ones (e4m3).
-struct Format {
-  const char* name;
-  int exponent_bits, fraction_bits;
-  bool ieee;
-  int unused; // bits below the fraction in the element's place: tf32
-  int bits() const { return 1 + exponent_bits + fraction_bits + unused; }
-};
-constexpr Format f16{"f16", 5, 10, true, 0}, bf16{"bf16", 8, 7, true, 0}, tf32{"tf32", 8, 10, true, 13},
-    f32{"f32", 8, 23, true, 0}, e4m3{"e4m3", 4, 3, false, 0}, e5m2{"e5m2", 5, 2, true, 0};
-
-double value_of(const Format& format, uint32_t code) {
-  code >>= format.unused;
-  const int all_ones = (1 << format.exponent_bits) - 1, bias = all_ones / 2;
-  const int exponent = static_cast<int>(code >> format.fraction_bits) & all_ones;
-  const uint32_t fraction = code & ((1u << format.fraction_bits) - 1);
-  const bool is_negative = code >> (format.exponent_bits + format.fraction_bits) & 1;
-  double magnitude = 0;
-  if (format.ieee && exponent == all_ones)
-    magnitude = fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
-  else if (!format.ieee && exponent == all_ones && fraction == (1u << format.fraction_bits) - 1)
-    magnitude = std::numeric_limits<double>::quiet_NaN();
-  else if (exponent == 0)
-    magnitude = std::ldexp(fraction, 1 - bias - format.fraction_bits);
-  else
-    magnitude = std::ldexp((1u << format.fraction_bits) + fraction, exponent - bias - format.fraction_bits);
-  return is_negative ? -magnitude : magnitude;
-}
-
-uint32_t f32_bits(float value) {
-  return std::isnan(value) ? 0x7fffffff : std::bit_cast<uint32_t>(value);
-}
-
-// To nearest, ties to even; in steps of the last bit of numbers of that size.
-uint32_t f16_bits(float value) {
-  if (std::isnan(value)) return 0x7fff;
-  const uint32_t sign = std::signbit(value) ? 0x8000 : 0;
-  const double magnitude = std::fabs(static_cast<double>(value));
-  if (std::isinf(value)) return sign | 0x7c00;
-  const int exponent = magnitude == 0 ? -14 : std::max(std::ilogb(magnitude), -14);
-  const double rounded = std::nearbyint(std::ldexp(magnitude, 10 - exponent)); // 2048 is the next power of two
-  if (std::ldexp(rounded, exponent - 10) >= 65536) return sign | 0x7c00;
-  const auto steps = static_cast<uint32_t>(rounded);
-  return sign | (steps < 1024 ? steps : (static_cast<uint32_t>(exponent + 14) << 10) + steps);
-}
-
-enum class Codes { any, finite, small, few_specials };
-
-uint32_t code_of(const Format& format, Codes codes, std::mt19937& random) {
-  const auto any = static_cast<uint32_t>(random()) & (format.bits() == 32 ? ~0u : (1u << format.bits()) - 1);
-  const bool wants_any = codes == Codes::any || (codes == Codes::few_specials && random() % 64 == 0);
-  if (wants_any) return any;
-  uint32_t code = any;
-  // Without the top bit of the exponent nothing is infinite or NaN, and all is below two.
-  if (codes == Codes::small) // subnormal numbers, zeros, and ones near them
-    code &= ~((((1u << format.exponent_bits) - 1) & ~1u) << (format.fraction_bits + format.unused));
-  else if (codes == Codes::few_specials || std::isnan(value_of(format, code)) || std::isinf(value_of(format, code)))
-    code &= ~(1u << (format.exponent_bits - 1 + format.fraction_bits + format.unused));
-  return code;
-}
+using namespace emulator_test::float_codes;
 
 struct Product {
   Format a, b;
@@ -210,7 +149,7 @@ void check_integers(const Integers& a_type, const Integers& b_type, int m, int k
   CAPTURE(instruction);
   CAPTURE(seed);
   const int blocks = m / 8;
-  const Format a_place{"", a_type.bits - 1, 0, false, 0}, b_place{"", b_type.bits - 1, 0, false, 0};
+  const Format a_place{"", a_type.bits - 1, 0, Specials::none, 0}, b_place{"", b_type.bits - 1, 0, Specials::none, 0};
   Registers a(static_cast<size_t>(m * k * a_type.bits / 1024)), b(static_cast<size_t>(k * b_type.bits / 128));
   Registers c(static_cast<size_t>(blocks * 2));
   // Extreme numbers as often as any.

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <functional>
 #include <random>
 
@@ -40,6 +41,28 @@ TEST_CASE("the bytes of a map hold all of it") {
     REQUIRE(read_tensor_map(encode_tensor_map(map), read).empty());
     CHECK(read == map);
   }
+}
+
+// CUTLASS (cute/arch/copy_sm90_desc.hpp) and Triton (nvidia/driver.c) do so for drivers up to 13.1, in maps of tensors
+// below 128 KiB.
+TEST_CASE("a program may clear bit 21 of the second word") {
+  TensorMap map;
+  map.rank = 5;
+  map.address = ~uint64_t(0) - 15;
+  map.dims.fill(~uint64_t(0));
+  for (unsigned i = 1; i < 5; ++i)
+    map.strides[i] = ~uint64_t(0) - 15;
+  map.box.fill(65535);
+  map.element_strides.fill(255);
+  map.channels = map.pixels = 65535;
+  TensorMapObject bytes = encode_tensor_map(map);
+  uint64_t word = 0;
+  std::memcpy(&word, bytes.data() + 8, 8);
+  word &= ~(uint64_t(1) << 21);
+  std::memcpy(bytes.data() + 8, &word, 8);
+  TensorMap read;
+  REQUIRE(read_tensor_map(bytes, read).empty());
+  CHECK(read == map);
 }
 
 TEST_CASE("numbers that do not fit become ones that no legal map has") {

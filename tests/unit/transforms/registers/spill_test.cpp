@@ -12,6 +12,7 @@
 #include <doctest/doctest.h>
 
 #include <map>
+#include <set>
 
 namespace ptxrewrite::tests::spill_test {
 
@@ -99,6 +100,57 @@ TEST_CASE("what does not fit waits in as many slots as there are too many values
   CHECK(one.statistics.spilled >= 8);
   CHECK(one.statistics.spilled <= 12);
   CHECK(one.statistics.bytes == 4 * one.statistics.spilled);
+}
+
+// PTX ISA 9.7.15.7: accessing the registers of a product before it has been waited for is undefined behaviour.
+TEST_CASE("registers of asynchronous matrix products never wait in memory") {
+  std::string text =
+      ".version 8.6\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u64 q)\n{\n"
+      ".reg .b64 %a, %d; .reg .b32 %v<30>, %s<4>, %f<4>, %x; .reg .pred %p;\n"
+      "ld.param.u64 %a, [p];\nld.param.u64 %d, [q];\nsetp.ne.u64 %p, %a, 0;\n";
+  const auto each = [&](unsigned count, const auto& line) {
+    for (unsigned i = 0; i < count; ++i)
+      text += line(std::to_string(i));
+  };
+  each(4,
+       [](const std::string& i) { return "ld.global.u32 %f" + i + ", [%a+4" + i + "];\nmov.b32 %s" + i + ", 0;\n"; });
+  text += "wgmma.fence.sync.aligned;\n"
+          "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%s0, %s1, %s2, %s3}, {%f0, %f1, %f2, %f3}, %d, %p, 1, 1, "
+          "0;\nwgmma.commit_group.sync.aligned;\nmov.u32 %x, 0;\n";
+  // Long-lived and seldom accessed, the sums would be the first to wait while these values are live.
+  for (unsigned first = 0; first < 30; first += 15) {
+    for (unsigned i = first; i < first + 15; ++i)
+      text += "ld.global.u32 %v" + std::to_string(i) + ", [%a+" + std::to_string(4 * i) + "];\n";
+    text += "bar.sync 0;\n";
+    for (unsigned i = first; i < first + 15; ++i)
+      text += "xor.b32 %x, %x, %v" + std::to_string(i) + ";\n";
+  }
+  text += "wgmma.wait_group.sync.aligned 0;\n";
+  each(4, [](const std::string& i) { return "xor.b32 %x, %x, %s" + i + ";\n"; });
+  text += "st.global.u32 [%a], %x;\nret;\n}\n";
+  Spilled one(text, {.register_limit = 20});
+  CHECK(one.fits);
+  CHECK(one.statistics.spilled > 0);
+  const Function& function = *one.text.module->functions[0];
+  std::set<uint32_t> of_products;
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block))
+      if (function.is_opcode(id, Opcode::wgmma)) {
+        for_each_use(function, id, [&](ValueId value) { of_products.insert(value.index()); });
+        for_each_definition(function, id, [&](ValueId value) { of_products.insert(value.index()); });
+      }
+  CHECK(of_products.size() >= 12);
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block)) {
+      if (function.instructions[id].kind != InstructionKind::real || function.form_of(id).space != StateSpace::local)
+        continue;
+      for_each_use(function, id, [&](ValueId value) {
+        if (bit_width(function.values[value].type) == 32) CHECK(!of_products.contains(value.index()));
+      });
+      for_each_definition(function, id, [&](ValueId value) {
+        if (bit_width(function.values[value].type) == 32) CHECK(!of_products.contains(value.index()));
+      });
+    }
 }
 
 TEST_CASE("special registers are read again instead of waiting") {
