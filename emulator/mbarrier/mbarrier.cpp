@@ -2,6 +2,7 @@
 // v1, reports of asynchronous operations.
 #include "emulator/core/check.h"
 #include "emulator/core/copies.h"
+#include "emulator/core/observer.h"
 #include "emulator/core/watch.h"
 #include "emulator/memory/mbarrier_word.h"
 #include "emulator/special/async_access.h"
@@ -161,6 +162,18 @@ void set_lane(Warp& warp, LaneRef predicate, unsigned lane, bool value) {
   bits = value ? bits | 1u << lane : bits & ~(1u << lane);
 }
 
+// After a wait that is over the other warps get a turn. Copies and products that take place when they are issued would
+// let one warp run through many phases, and a parity tells only two from each other: warps that are meant to stay close
+// (CUTLASS's tutorials of Blackwell have such loops) would miss theirs.
+const MicroOp* take_turns(Warp& warp, const MicroOp* next) {
+  const Block& block = *warp.block;
+  if (block.warps.size() == 1 || block.machine) return next;
+  if (block.observer && (block.observer->wants_after() || block.observer->keeps_order())) return next;
+  warp.splits.push_back({next, warp.activation, warp.active, warp.meeting, SplitState::runnable, 0});
+  warp.active = 0;
+  return nullptr;
+}
+
 // test_wait and try_wait. op.source: address, parity or state. op.destination: is the phase over, was there a report;
 // the report's value goes to the list at op.extra (UINT32_MAX: not requested).
 const MicroOp* test_barriers(Warp& warp, const MicroOp& op) {
@@ -171,7 +184,8 @@ const MicroOp* test_barriers(Warp& warp, const MicroOp& op) {
   if (block.watch_memory && !watch_access(warp, op, space, addresses, 8, AccessKind::load)) return nullptr;
   // A wait acquires the writes of other threads, as a fence does.
   if (block.checker) block.checker->fence(warp);
-  return for_each_lane(warp, op, [&](unsigned lane) {
+  bool any_over = false;
+  const MicroOp* next = for_each_lane(warp, op, [&](unsigned lane) {
     std::byte* host = lane_bytes(warp, op, lane, space, addresses[lane], 8, 8, "mbarrier operation");
     BarrierWord barrier;
     if (!host || !read_barrier(warp, op, lane, addresses[lane], host, barrier)) return false;
@@ -189,6 +203,7 @@ const MicroOp* test_barriers(Warp& warp, const MicroOp& op) {
       if (!read_barrier(warp, op, lane, addresses[lane], host, barrier)) return false;
     }
     const bool over = tested != current();
+    any_over |= over;
     const BarrierReport report = over ? barrier.last_report : BarrierReport();
     set_lane(warp, op.destination[0], lane, over);
     set_lane(warp, op.destination[1], lane, report.any);
@@ -198,6 +213,7 @@ const MicroOp* test_barriers(Warp& warp, const MicroOp& op) {
     }
     return true;
   });
+  return next && any_over ? take_turns(warp, next) : next;
 }
 
 const MicroOp* check_layouts(Warp& warp, const MicroOp& op) {

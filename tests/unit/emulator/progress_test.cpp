@@ -321,4 +321,32 @@ WAIT:
   CHECK(run(text, {2}, {1}, 1, false, true, 2).buffer<uint32_t>(0)[0] == 2000000);
 }
 
+// The loops of CUTLASS's tutorials of Blackwell: one warp finishes every phase, at once on the emulator, and nothing but
+// its own wait keeps it from being two phases ahead of the warps that only wait.
+TEST_CASE("warps that wait for every phase of an mbarrier keep up with the warp that finishes the phases") {
+  PtxRun result = run(with_data(R"(
+  setp.ne.u32 %p1, %r1, 0;
+  @%p1 bra READY;
+  mbarrier.init.shared::cta.b64 [bar], 1;
+READY:
+  bar.sync 0;
+  mov.u32 %r3, 0;
+PHASE:
+  @%p1 bra WAIT;
+  mbarrier.arrive.shared::cta.b64 _, [bar];
+WAIT:
+  and.b32 %r4, %r3, 1;
+AGAIN:
+  mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], %r4;
+  @!%p2 bra AGAIN;
+  add.u32 %r3, %r3, 1;
+  setp.lt.u32 %p3, %r3, 10;
+  @%p3 bra PHASE;
+  atom.global.add.u32 %r5, [%rd1], %r3;
+  ret;)",
+                                ".shared .align 8 .b64 bar;"),
+                      {1}, {128}, 1, true);
+  CHECK(result.buffer<uint32_t>(0)[0] == 1280);
+}
+
 } // namespace ptxrewrite::tests::progress_test
