@@ -5,6 +5,7 @@
 #include "emulator/semantics/small_floats.h"
 #include "emulator/special/matrix_product.h"
 #include "emulator/special/sparse_metadata.h"
+#include "emulator/tiles/half_product.h"
 #include "emulator/tiles/matrix_tile.h"
 
 #include <algorithm>
@@ -111,15 +112,50 @@ void read_factors(const Collective& all, Factors& factors) {
                  product.selector, factors.columns);
 }
 
+void multiply_floats(const Collective& all) {
+  const MatrixProduct& product = all.description<MatrixProduct>();
+  Factors factors;
+  read_factors(all, factors);
+  float sums[most_rows * tile_columns];
+  read_sums(all, product.first_of_c(), product.c, sums);
+  factors.multiply(product, sums);
+  write_sums(all, product.d, sums);
+}
+
 const MicroOp* multiply_float_groups(Warp& warp, const MicroOp& op) {
-  return execute_together(warp, op, {}, [](const Collective& all) {
+  return execute_together(warp, op, {}, multiply_floats);
+}
+
+// --- f16 and bf16, sixteen rows ---
+
+bool is_half_product(const MatrixProduct& product) {
+  const bool halves = product.a_type == ScalarType::f16 || product.a_type == ScalarType::bf16;
+  return halves && product.a_type == product.b_type && !product.sparse && !product.in_containers &&
+         product.shape.m == 16 && (product.shape.k == 8 || product.shape.k == 16) &&
+         product.c.element_bits == product.d.element_bits;
+}
+
+// Lanes that come from several places, and results that are not wanted, take the general way.
+const MicroOp* multiply_half_groups(Warp& running, const MicroOp& op) {
+  return execute_together(running, op, {}, [](const Collective& all) {
     const MatrixProduct& product = all.description<MatrixProduct>();
-    Factors factors;
-    read_factors(all, factors);
-    float sums[most_rows * tile_columns];
-    read_sums(all, product.first_of_c(), product.c, sums);
-    factors.multiply(product, sums);
-    write_sums(all, product.d, sums);
+    Warp& warp = all.warp();
+    HalfProduct halves;
+    halves.is_bf16 = product.a_type == ScalarType::bf16;
+    halves.has_half_sums = product.d.element_bits == 16;
+    halves.parts = product.shape.k / 8;
+    const LaneRef* list = warp.activation->function->lists.data() + all.op().extra;
+    bool is_whole = warp.mask == full_mask && warp.gathered.empty();
+    for (unsigned i = 0; i < product.d.registers; ++i) {
+      is_whole = is_whole && list[i];
+      halves.d[i] = warp.lanes<uint32_t>(list[i]);
+      halves.c[i] = warp.lanes<uint32_t>(list[product.first_of_c() + i]);
+    }
+    for (unsigned i = 0; i < product.a.registers; ++i)
+      halves.a[i] = warp.lanes<uint32_t>(list[product.d.registers + i]);
+    for (unsigned i = 0; i < product.b.registers; ++i)
+      halves.b[i] = warp.lanes<uint32_t>(list[product.first_of_b() + i]);
+    if (!is_whole || !multiply_halves(halves)) multiply_floats(all);
   });
 }
 
@@ -254,6 +290,7 @@ const MicroOp* multiply_bit_groups(Warp& warp, const MicroOp& op) {
 Handler group_product_handler(const MatrixProduct& product) {
   if (product.scale_count) return &multiply_scaled_groups;
   if (product.a_type == ScalarType::b1) return &multiply_bit_groups;
+  if (is_half_product(product)) return &multiply_half_groups;
   if (ir::type_kind(product.a_type) == ir::TypeKind::floating) return &multiply_float_groups;
   return product.sparse ? &multiply_sparse_integer_groups : &multiply_integer_groups;
 }

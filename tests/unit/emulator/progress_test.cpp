@@ -321,8 +321,8 @@ WAIT:
   CHECK(run(text, {2}, {1}, 1, false, true, 2).buffer<uint32_t>(0)[0] == 2000000);
 }
 
-// The loops of CUTLASS's tutorials of Blackwell: one warp finishes every phase, at once on the emulator, and nothing but
-// its own wait keeps it from being two phases ahead of the warps that only wait.
+// The loops of CUTLASS's tutorials of Blackwell: one warp finishes every phase, at once on the emulator, and nothing
+// but its own wait keeps it from being two phases ahead of the warps that only wait.
 TEST_CASE("warps that wait for every phase of an mbarrier keep up with the warp that finishes the phases") {
   PtxRun result = run(with_data(R"(
   setp.ne.u32 %p1, %r1, 0;

@@ -52,8 +52,9 @@ std::string list(const char* name, size_t count, char prefix = '%') {
   return text + "}";
 }
 
-// The instruction on the words of all registers; the results' words.
-Registers multiply(const std::string& instruction, const Registers& a, const Registers& b, const Registers& c) {
+// The instruction on the words of all registers; the results' words. `of_d`: the names of their registers.
+Registers multiply(const std::string& instruction, const Registers& a, const Registers& b, const Registers& c,
+                   char of_d = 'd') {
   const size_t count = a.size() + b.size() + c.size();
   std::vector<uint32_t> words;
   for (const Registers* part : {&a, &b, &c})
@@ -70,10 +71,10 @@ Registers multiply(const std::string& instruction, const Registers& a, const Reg
   load('a', a.size());
   load('b', b.size());
   load('c', c.size());
-  text += fmt::format("  {} {}, {}, {}, {};\n", instruction, list("d", c.size()), list("a", a.size()),
-                      list("b", b.size()), list("c", c.size()));
+  text += fmt::format("  {} {}, {}, {}, {};\n", instruction, list(std::string(1, of_d).c_str(), c.size()),
+                      list("a", a.size()), list("b", b.size()), list("c", c.size()));
   for (size_t i = 0; i < c.size(); ++i)
-    text += fmt::format("  st.global.u32 [%rd2+{}], %d{};\n", i * 128, i);
+    text += fmt::format("  st.global.u32 [%rd2+{}], %{}{};\n", i * 128, of_d, i);
   REQUIRE(at == count);
   const PtxRun run = run_ptx(kernel("k", ".param .u64 in, .param .u64 out", text + "  ret;\n"),
                              {.kernel = "k", .block = {32}}, {buffer_of(words), zeros<uint32_t>(c.size() * 32)});
@@ -134,6 +135,27 @@ TEST_CASE("products of floats, all codes of all types") {
     for (Codes codes : {Codes::any, Codes::finite, Codes::small, Codes::few_specials})
       for (unsigned seed = 0; seed < 4; ++seed)
         check_floats(product, codes, seed);
+}
+
+TEST_CASE("D may be in the registers of A or C") {
+  std::mt19937 random(5);
+  const auto registers = [&](size_t count) {
+    Registers made(count);
+    for (auto& lanes : made)
+      for (uint32_t& word : lanes)
+        word = static_cast<uint32_t>(random());
+    return made;
+  };
+  for (const char* types :
+       {"m16n8k16.row.col.f32.f16.f16.f32", "m16n8k16.row.col.f32.bf16.bf16.f32", "m16n8k16.row.col.f16.f16.f16.f16"}) {
+    const std::string instruction = std::string("mma.sync.aligned.") + types;
+    CAPTURE(instruction);
+    const bool half_sums = instruction.ends_with("f16.f16.f16.f16");
+    const Registers a = registers(4), b = registers(2), c = registers(half_sums ? 2 : 4);
+    const Registers apart = multiply(instruction, a, b, c);
+    CHECK(multiply(instruction, a, b, c, 'a') == apart);
+    CHECK(multiply(instruction, a, b, c, 'c') == apart);
+  }
 }
 
 struct Integers {
