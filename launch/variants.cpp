@@ -197,6 +197,22 @@ std::span<const Variant> Variants::of_kernel(std::string_view kernel) const {
   return found ? std::span<const Variant>(found->variants) : std::span<const Variant>();
 }
 
+size_t Variants::most_of_a_kernel() const {
+  size_t most = 0;
+  for (const Kernel& kernel : kernels_)
+    most = std::max(most, kernel.variants.size());
+  return most;
+}
+
+Variants Variants::without_first(size_t count) const {
+  Variants rest = *this;
+  for (Kernel& kernel : rest.kernels_) {
+    const auto end = kernel.variants.begin() + static_cast<std::ptrdiff_t>(std::min(count, kernel.variants.size()));
+    kernel.variants.erase(kernel.variants.begin(), end);
+  }
+  return rest;
+}
+
 // Fills `choice` and returns true if the variant is to run; otherwise adds a reason.
 bool Variants::try_variant(const Variant& variant, const LaunchFacts& facts, const ir::Function& original,
                            const VariantObjection& objection, VariantChoice& choice) const {

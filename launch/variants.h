@@ -60,6 +60,10 @@ public:
 
   // The kernel's variants in the order in which they are tried.
   std::span<const Variant> of_kernel(std::string_view kernel) const;
+  // The largest number of variants that a kernel has.
+  size_t most_of_a_kernel() const;
+  // The same without the first `count` variants of each kernel: to test those that launches seldom select.
+  Variants without_first(size_t count) const;
   // As a side file, for modules with annotations only. Leaves out variants that a side file cannot express.
   SideFile as_side_file(std::vector<LeftOut>& left_out) const;
   // `parameter_block` is the original's. Returns an error if there is no such kernel.

@@ -121,6 +121,12 @@ expr saturated_pair(const Operands& from) {
   return z3::concat(from[2].extract(15, 0), z3::concat(saturated(from[0]), saturated(from[1])));
 }
 
+// Two 16-bit integers in a word.
+expr halves_of(const Operands& from, const std::function<expr(const expr&, const expr&)>& of) {
+  const auto half = [](const expr& x, unsigned index) { return x.extract(16 * index + 15, 16 * index); };
+  return z3::concat(of(half(from[0], 1), half(from[1], 1)), of(half(from[0], 0), half(from[1], 0)));
+}
+
 // szext.clamp: the given number of low bits, extended.
 expr low_bits(const Operands& from, bool is_signed) {
   const expr unused = number(from[1], word) - smaller(from[1], number(from[1], word));
@@ -158,6 +164,20 @@ const std::map<std::string, Meaning, std::less<>>& meanings() {
     rows["vabsdiff4.u32.u32.u32"] = {3, [](const Operands& from) { return differences_of_bytes(from, false); }};
     rows["vabsdiff4.u32.u32.u32.add"] = {3, [](const Operands& from) { return differences_of_bytes(from, true); }};
     rows["cvt.pack.sat.u8.s32.b32"] = {3, saturated_pair};
+    for (const bool is_signed : {false, true}) {
+      const std::string type = is_signed ? ".s16x2" : ".u16x2";
+      const auto below = [=](const expr& x, const expr& y) { return is_signed ? x < y : z3::ult(x, y); };
+      rows["add" + type] = {
+          2, [](const Operands& from) { return halves_of(from, [](const expr& x, const expr& y) { return x + y; }); }};
+      rows["min" + type] = {2, [=](const Operands& from) {
+                              return halves_of(
+                                  from, [&](const expr& x, const expr& y) { return z3::ite(below(x, y), x, y); });
+                            }};
+      rows["max" + type] = {2, [=](const Operands& from) {
+                              return halves_of(
+                                  from, [&](const expr& x, const expr& y) { return z3::ite(below(x, y), y, x); });
+                            }};
+    }
     rows["szext.clamp.u32"] = {2, [](const Operands& from) { return low_bits(from, false); }};
     rows["szext.clamp.s32"] = {2, [](const Operands& from) { return low_bits(from, true); }};
     return rows;

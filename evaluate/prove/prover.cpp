@@ -2,6 +2,7 @@
 #include "evaluate/prove/prover.h"
 
 #include "evaluate/prove/counterexample.h"
+#include "evaluate/prove/divisions.h"
 #include "evaluate/prove/exact_forms.h"
 #include "evaluate/prove/joined_accesses.h"
 #include "evaluate/prove/ledger.h"
@@ -9,6 +10,7 @@
 #include "grammar/reader.h"
 #include "ir/core/print.h"
 #include "ir/ssa/ssa.h"
+#include "transforms/manager/variant_terms.h"
 
 #include <algorithm>
 #include <cctype>
@@ -68,6 +70,7 @@ public:
       return entry.discharge == transforms::Discharge::in_kernel;
     });
     read_facts(ledger);
+    read_terms();
   }
 
   void run();
@@ -99,6 +102,9 @@ private:
   void problem(SourceRange range, std::string text) {
     proof_.problems.push_back({range, Outcome::unknown, std::move(text), {}});
   }
+  void read_terms();
+  Judgement with_divisions(TermId before, TermId after, const std::set<size_t>& used,
+                           const std::vector<Assumption>& known);
   bool adds_control(InstructionId id) const;
   std::optional<TermId> added_parameter(unsigned index);
 
@@ -114,6 +120,8 @@ private:
   SymbolicKernel before_;
   SymbolicKernel after_;
   std::vector<LedgerFact> facts_;
+  std::vector<Assumption> required_; // the variant's predicates
+  std::optional<Divisions> divisions_;
   std::vector<size_t> admitted_; // facts that may be used, numbered as in exact_
   std::set<std::string> used_;
   std::optional<std::set<AtomId>> atoms_of_original_;
@@ -205,7 +213,20 @@ Judgement Prover::judgement_of(TermId before, TermId after, const Place& place) 
   more.insert(more.end(), place.conditions.begin(), place.conditions.end());
   if (is_open(judgement)) facts = relevant(before, after, used, more);
   if (facts.size() > without) judgement = solver_.prove_equal(before, after, facts);
-  return judgement;
+  return is_open(judgement) ? with_divisions(before, after, used, more) : judgement;
+}
+
+// Both with their divisions in one form.
+Judgement Prover::with_divisions(TermId before, TermId after, const std::set<size_t>& used,
+                                 const std::vector<Assumption>& known) {
+  const auto holds = [&](TermId bit) {
+    const TermId one = terms_.literal(1, 1);
+    return bit == one || solver_.prove_equal(bit, one, relevant(bit, bit, used, known)).outcome == Outcome::proved;
+  };
+  const TermId old = divisions_->rewritten(before, holds), made = divisions_->rewritten(after, holds);
+  if (old == made) return {Outcome::proved, {}};
+  if (old == before && made == after) return {Outcome::unknown, "the solver has no proof"};
+  return solver_.prove_equal(old, made, relevant(old, made, used, known));
 }
 
 // Returns the ledger's facts that may concern two terms: those whose unknowns all occur in the terms.
@@ -224,6 +245,7 @@ std::vector<Assumption> Prover::relevant(TermId before, TermId after, const std:
   for (size_t i = 0; i < admitted_.size(); ++i)
     if (used.contains(i) || is_near(facts_[admitted_[i]].assumption)) list.push_back(facts_[admitted_[i]].assumption);
   std::ranges::copy_if(known, std::back_inserter(list), is_near);
+  std::ranges::copy_if(required_, std::back_inserter(list), is_near);
   return list;
 }
 
@@ -265,6 +287,27 @@ void Prover::read_facts(const std::vector<transforms::Obligation>& ledger) {
     admitted_.push_back(i);
     exact_.assume(fact.assumption);
   }
+}
+
+// The variant's predicates hold wherever it runs; its added parameters have the values of their expressions.
+void Prover::read_terms() {
+  const auto value_of = [this](const std::string& text) -> std::optional<TermId> {
+    Result<launch::LaunchExpression> expression = launch::LaunchExpression::parse(text);
+    return expression ? std::optional(launch_value(terms_, *expression, parameter_bytes_)) : std::nullopt;
+  };
+  std::vector<AddedParameter> added;
+  transforms::for_each_term(rewritten_, [&](std::string_view keyword, std::string_view rest) {
+    const size_t blank = rest.find(' ');
+    if (keyword == "parameter" && blank != rest.npos) {
+      const auto index = static_cast<unsigned>(parameter_bytes_.size() + added.size());
+      const std::optional<TermId> value = added_parameter(index);
+      added.push_back({std::string(rest.substr(blank + 1)), value.value_or(TermId())});
+    }
+    if (keyword == "requires")
+      if (const std::optional<TermId> value = value_of(std::string(rest)))
+        required_.push_back(is_set(terms_, terms_.negation(terms_.is_zero(*value))));
+  });
+  divisions_.emplace(terms_, added, value_of);
 }
 
 void Prover::compare(const Observation& before, const Observation& after) {

@@ -208,14 +208,22 @@ struct Solver::State {
   }
 
   // Divisions are uninterpreted functions with these axioms: for nonnegative numbers, signed and unsigned division
-  // agree, and so do 64-bit and 32-bit division if both numbers fit 32 bits.
+  // agree, and so do 64-bit and 32-bit division if both numbers fit 32 bits; an unsigned quotient is at most the
+  // dividend, a remainder below the divisor.
   void add_division_facts(z3::solver& solver) {
     for (const auto& [id, value] : std::map<AtomId, z3::expr>(atoms)) {
       const Atom row = terms.atom(id);
       const bool is_division = row.kind == AtomKind::operation && row.operands.size() == 2 &&
+                               terms.width(row.operands[0]) == row.width && terms.width(row.operands[1]) == row.width &&
                                (row.name.starts_with("div.") || row.name.starts_with("rem."));
       const std::string operation = is_division ? row.name.substr(0, 4) : "";
       const std::string type = is_division ? row.name.substr(4) : "";
+      if (type == "u32.0" || type == "u64.0") {
+        const z3::expr divisor = translate(row.operands[1]);
+        const z3::expr fits =
+            operation == "div." ? z3::ule(value, translate(row.operands[0])) : z3::ult(value, divisor);
+        solver.add(z3::implies(divisor != literal(0, row.width), fits));
+      }
       if (type != "s32.0" && type != "s64.0" && type != "u64.0") continue;
       const z3::expr x = translate(row.operands[0]), y = translate(row.operands[1]);
       z3::expr natural = value;

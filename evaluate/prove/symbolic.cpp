@@ -110,8 +110,42 @@ std::string SymbolicKernel::provenance(InstructionId id) const {
   return from ? "i" + std::to_string(from.index()) : "inew" + std::to_string(id.index());
 }
 
+// A load of fewer bits than its register's is extended by its type.
 TermId SymbolicKernel::unknown(InstructionId id, size_t number, unsigned width) {
-  return terms_.leaf(provenance(id) + "." + std::to_string(number), width);
+  const Form& form = function_.form_of(id);
+  const std::string name = provenance(id) + "." + std::to_string(number);
+  const unsigned loaded = ir::bit_width(form.type());
+  const bool is_narrow = !form.opaque && form.opcode == Opcode::ld && ir::is_integer(form.type()) && loaded < width;
+  return is_narrow ? terms_.resize(terms_.leaf(name, loaded), width, ir::is_signed(form.type()))
+                   : terms_.leaf(name, width);
+}
+
+// mov.b32 {a, b}, word: each register takes its part of the word.
+std::optional<TermId> SymbolicKernel::part_of_word(InstructionId id, const Form& form, size_t number, unsigned width) {
+  const unsigned whole = ir::bit_width(form.type());
+  const bool splits = form.opcode == Opcode::mov && sources_.size() == 1 && sources_[0].is(OperandKind::value) &&
+                      whole <= 64 && width < whole && (number + 1) * width <= whole;
+  const bool has_sinks = std::ranges::any_of(function_.operands_of(id),
+                                             [](const Operand& operand) { return operand.is(OperandKind::sink); });
+  if (!splits || has_sinks) return std::nullopt;
+  const TermId word = operand(id, sources_[0], whole);
+  if (number == 0) return terms_.truncate(word, width);
+  const TermId moved = terms_.operation("lshr", whole, {word, terms_.literal(whole, number * width)});
+  return terms_.truncate(moved, width);
+}
+
+// mov.b32 word, {a, b}.
+std::optional<TermId> SymbolicKernel::joined_word(InstructionId id, unsigned width) {
+  const auto operands = function_.operands_of(id);
+  const size_t group = source_index_[0], parts = operands[group].group_size();
+  if (parts == 0 || width % parts != 0 || width > 64) return std::nullopt;
+  const unsigned own = width / static_cast<unsigned>(parts);
+  TermId word = terms_.literal(width, 0);
+  for (size_t i = 0; i < parts; ++i) {
+    const TermId part = terms_.zero_extend(operand(id, operands[group + 1 + i], own), width);
+    word = terms_.add(word, terms_.scale(part, UInt128(1) << (own * i)));
+  }
+  return word;
 }
 
 TermId SymbolicKernel::operand(InstructionId id, const Operand& source, unsigned width) {
@@ -287,8 +321,9 @@ std::optional<TermId> SymbolicKernel::modelled(InstructionId id, const Form& for
   const unsigned width = ir::bit_width(form.type());
   switch (form.opcode) {
   case Opcode::mov:
-    if (sources_.size() != 1 || sources_[0].is_group() || width == 0 || width > 64) return std::nullopt;
-    return operand(id, sources_[0], width);
+    if (sources_.size() != 1 || width == 0 || width > 64) return std::nullopt;
+    if (sources_[0].is(OperandKind::vector)) return joined_word(id, width);
+    return sources_[0].is_group() ? std::nullopt : std::optional(operand(id, sources_[0], width));
   case Opcode::r2d2_mov: {
     TermId sum = terms_.literal(width, 0);
     for (const Operand& source : sources_)
@@ -390,6 +425,8 @@ void SymbolicKernel::evaluate_instruction(InstructionId id) {
       term = kernel_parameter(id, form, source_index_[0], static_cast<unsigned>(n), width);
     else if (!form.opaque && form.effects.pure() && definitions.size() == 1)
       term = modelled(id, form);
+    else if (!form.opaque && form.effects.pure())
+      term = part_of_word(id, form, n, width);
     if (term && terms_.width(*term) < width && is_general)
       term = terms_.resize(*term, width, ir::is_signed(form.type()));
     if (!term && !form.opaque && form.effects.pure()) {
@@ -397,8 +434,9 @@ void SymbolicKernel::evaluate_instruction(InstructionId id) {
       for (size_t i : source_index_)
         for (size_t inner = i; inner < ir::next_sibling(operands, i); ++inner) {
           if (operands[inner].is_group()) continue;
-          const bool is_product = form.opcode == Opcode::mul || form.opcode == Opcode::mad; // high halves
-          unsigned own = is_product ? operation_width : 64;                                 // width of a literal
+          const bool has_one_type = form.opcode == Opcode::mul || form.opcode == Opcode::mad || // high halves
+                                    form.opcode == Opcode::div || form.opcode == Opcode::rem;
+          unsigned own = has_one_type ? operation_width : 64; // width of a literal
           if (operands[inner].is(OperandKind::value))
             if (TermId known = values_[operands[inner].as_value().index()]) {
               own = terms_.width(known);

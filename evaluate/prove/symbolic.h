@@ -72,6 +72,8 @@ private:
   std::optional<bool> side_of(ir::BlockId branch, ir::EdgeId edge) const;
   std::optional<TermId> comparison(ir::InstructionId id, const ir::Form& form);
   TermId unknown(ir::InstructionId id, size_t number, unsigned width);
+  std::optional<TermId> part_of_word(ir::InstructionId id, const ir::Form& form, size_t number, unsigned width);
+  std::optional<TermId> joined_word(ir::InstructionId id, unsigned width);
   TermId operand(ir::InstructionId id, const ir::Operand& operand, unsigned width);
   TermId address(ir::InstructionId id, size_t group, ir::StateSpace space);
   std::optional<TermId> modelled(ir::InstructionId id, const ir::Form& form);

@@ -33,8 +33,14 @@ std::set<AtomId> SymbolicKernel::changing_in(const ir::Loop& loop) {
     for (InstructionId id : function_.instructions_in(block))
       ir::for_each_definition(function_, id, [&](ValueId value) {
         const TermId term = values_[value.index()];
-        if (!term) return;
-        if (auto atom = terms_.as_atom(term); atom && terms_.atom(*atom).name.starts_with("i")) add(term);
+        const auto atom = term ? terms_.as_atom(term) : std::nullopt;
+        if (!atom) return;
+        // A load's result, or the part of its register that it loads.
+        const Atom row = terms_.atom(*atom);
+        const bool extends = row.kind == AtomKind::sign_extend || row.kind == AtomKind::zero_extend;
+        const TermId loaded = extends ? row.operands[0] : term;
+        const auto leaf = terms_.as_atom(loaded);
+        if (leaf && terms_.atom(*leaf).name.starts_with("i")) add(loaded);
       });
   }
   return changing;

@@ -204,6 +204,9 @@ void Verifier::compare_all(CaseResult& result) {
   }
   for (Truth& truth : truths_)
     if (!compare_shape(truth, *result.module, *variants, result)) break;
+  if (result.what.form == transforms::OutputForm::legal && result.differences.empty() &&
+      result.verdict == Verdict::identical)
+    compare_other_forms(*result.module, *variants, result);
   if (!result.differences.empty()) result.verdict = Verdict::differs;
 }
 
@@ -297,6 +300,27 @@ bool Verifier::warp_order_matters(Truth& truth) {
     truth.warp_order_matters = !other || failure_of(*other) || !compare_buffers(truth, *other).empty();
   }
   return *truth.warp_order_matters;
+}
+
+// Launches that the first variant took also run the further variants that they admit, and the kept original, which may
+// be rewritten too.
+void Verifier::compare_other_forms(const ir::Module& module, const launch::Variants& variants, CaseResult& result) {
+  for (size_t left_out = 1; left_out <= variants.most_of_a_kernel(); ++left_out) {
+    const launch::Variants others = variants.without_first(left_out);
+    for (const Truth& truth : truths_) {
+      cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
+      Result<cuda::SessionResult> rewritten = run(truth.plan, module, others, {truth.fuel, resident_blocks[0]}, place);
+      if (!rewritten) {
+        result.verdict = Verdict::differs;
+        result.reason = rewritten.error().message;
+        return;
+      }
+      ShapeDifference difference = difference_of(truth, *rewritten, resident_blocks[0]);
+      if (!difference.failure && difference.findings.empty() && difference.buffers.empty()) continue;
+      difference.shape += ", without the first " + std::to_string(left_out) + " variant(s)";
+      result.differences.push_back(std::move(difference));
+    }
+  }
 }
 
 static bool runs_in_clusters(const launch::LaunchPlan& plan) {

@@ -124,6 +124,7 @@ private:
   void compare_all(CaseResult& result);
   std::vector<cuda::BufferComparison> compare_buffers(const Truth& truth, const cuda::SessionResult& other) const;
   bool compare_shape(Truth& truth, const ir::Module& module, const launch::Variants& variants, CaseResult& result);
+  void compare_other_forms(const ir::Module& module, const launch::Variants& variants, CaseResult& result);
   ShapeDifference difference_of(const Truth& truth, const cuda::SessionResult& rewritten,
                                 uint64_t resident_blocks) const;
   bool order_matters(Truth& truth);

@@ -125,6 +125,13 @@ ir::VariableId Attempt::launch_parameter(ir::ScalarType type, const std::string&
   return row->second;
 }
 
+void Attempt::report_to(PassContext& context) {
+  for (const auto& [name, count] : statistics)
+    context.statistics[name] += count;
+  context.ledger.insert(context.ledger.end(), ledger_.begin(), ledger_.end());
+  context.remarks.insert(context.remarks.end(), remarks_.begin(), remarks_.end());
+}
+
 void Attempt::commit(ir::Function& function, PassContext& context) && {
   std::unique_ptr<ir::Function> original;
   const bool is_variant = original_of(function).has_value();
@@ -137,12 +144,19 @@ void Attempt::commit(ir::Function& function, PassContext& context) && {
   }
   function = std::move(function_);
   function.changed();
-  for (const auto& [name, count] : statistics)
-    context.statistics[name] += count;
-  context.ledger.insert(context.ledger.end(), ledger_.begin(), ledger_.end());
-  context.remarks.insert(context.remarks.end(), remarks_.begin(), remarks_.end());
+  report_to(context);
   if (needs_original() && is_variant) extend_variant(function, terms_, context);
   if (original) make_variant(function, std::move(original), terms_, context);
+}
+
+void Attempt::commit_beside(std::string_view suffix, PassContext& context) && {
+  add_further_variant(std::make_unique<ir::Function>(std::move(function_)), suffix, terms_, context);
+  ir::Function& variant = *context.additions.back();
+  variant.changed();
+  // Its conditions are a different list than those of the variant that is tried before it.
+  for (Obligation& entry : ledger_)
+    entry.function = variant.module().text(variant.name);
+  report_to(context);
 }
 
 } // namespace ptxrewrite::transforms::legal

@@ -21,9 +21,10 @@ constexpr std::string_view no_index_overflow = "no-index-overflow"; // --assume
 
 // The ways of discharging an obligation that are available; proved obligations are always accepted.
 struct DischargePolicy {
-  bool assumed = false; // the user asserts that indices do not overflow: no check is needed
-  bool launch = false;  // by a predicate that the launcher evaluates: needs a variant
-  bool kernel = false;  // by a test in the kernel itself, followed by the original body; if no launcher chooses
+  bool assumed = false;  // the user asserts that indices do not overflow: no check is needed
+  bool launch = false;   // by a predicate that the launcher evaluates: needs a variant
+  bool alignment = true; // with `launch`: also predicates on the alignment of addresses, which fail for some sizes
+  bool kernel = false;   // by a test in the kernel itself, followed by the original body; if no launcher chooses
 };
 
 class Attempt {
@@ -55,6 +56,10 @@ public:
   // Arranges blocks as one row with one additional warp; requires a launcher that chooses variants.
   void set_producer() { terms_.producer = true; }
 
+  // States that launch predicates of this attempt require an alignment of addresses.
+  void set_needs_alignment() { needs_alignment_ = true; }
+  bool needs_alignment() const { return needs_alignment_; }
+
   // Replaces added parameters in the expression by their definitions, so that it refers to the original's launch.
   std::string over_original_launch(std::string_view expression) const;
 
@@ -73,8 +78,13 @@ public:
   // Replaces `function` by the rewritten kernel, as a variant if necessary; ledger entries, remarks and statistics go
   // to the context.
   void commit(ir::Function& function, PassContext& context) &&;
+  // Adds the rewritten kernel as a further variant, `<kernel>__<pass>_<suffix>`, beside another attempt that was
+  // committed.
+  void commit_beside(std::string_view suffix, PassContext& context) &&;
 
 private:
+  void report_to(PassContext& context);
+
   const ir::Function* original_;
   ir::Function function_;
   DischargePolicy policy_;
@@ -84,6 +94,7 @@ private:
   std::vector<LaunchParameter> added_; // added after the original's parameters, in order: by earlier passes, then by
                                        // this attempt
   std::set<std::string> stated_;
+  bool needs_alignment_ = false;
   std::vector<Obligation> ledger_;
   std::vector<Remark> remarks_;
 };

@@ -2,6 +2,7 @@
 #include "transforms/common/family.h"
 
 #include "transforms/common/choice.h"
+#include "transforms/common/kept_original.h"
 
 #include <algorithm>
 #include <deque>
@@ -15,6 +16,7 @@ namespace {
 constexpr unsigned most_weighed_with_ptxas = 5;
 constexpr unsigned most_weighed_by_model = 5;
 constexpr size_t most_sites_shown = 24;
+constexpr std::string_view alignment_free = "unaligned"; // suffix of the variant without alignment conditions
 
 class FamilyChoice {
 public:
@@ -38,6 +40,10 @@ private:
   bool weigh_as_it_is(Try next);
   void search(const std::vector<RewriteSite>& sites);
   bool measure_original();
+  // The same without rewrites that require an alignment at launch, if that is a variant of its own that pays: it runs
+  // in launches that fail only these conditions.
+  std::optional<Try> without_alignment(const Try& chosen);
+  void show_sites(Try& chosen) const;
   Change keep(Try chosen);
 
   ir::Function& function_;
@@ -143,7 +149,7 @@ void FamilyChoice::search(const std::vector<RewriteSite>& sites) {
   }
 }
 
-Change FamilyChoice::keep(Try chosen) {
+void FamilyChoice::show_sites(Try& chosen) const {
   chosen.attempt.statistics[std::string(family_.name) + ".sites"] += static_cast<int64_t>(chosen.sites.size());
   size_t shown = 0;
   for (const RewriteSite& site : chosen.sites) {
@@ -155,7 +161,39 @@ Change FamilyChoice::keep(Try chosen) {
   if (shown > most_sites_shown)
     chosen.attempt.remark("and " + std::to_string(chosen.sites.size() - most_sites_shown) + " further sites",
                           function_.header_range);
+}
+
+std::optional<FamilyChoice::Try> FamilyChoice::without_alignment(const Try& chosen) {
+  if (!chosen.attempt.needs_alignment() || original_of(function_)) return std::nullopt;
+  DischargePolicy policy = policy_;
+  policy.alignment = false;
+  Try weaker{Attempt(function_, policy, family_.name), {}};
+  SiteFilter every;
+  if (!family_.apply(weaker.attempt, every, context_) || !weaker.attempt.needs_original()) return std::nullopt;
+  weaker.sites = every.taken();
+  if (context_.options.flag("force")) return weaker;
+  Result<KernelCost> cost = cost_of(weaker.attempt.function(), architectures_, context_);
+  // The model does not know what loads gain that need not wait for stores.
+  const bool is_modelled = architectures_.empty();
+  if (!cost || (is_modelled ? loses(*cost, before_) : !wins(*cost, before_, true))) return std::nullopt;
+  weaker.attempt.remark(comparison(*cost, before_), function_.header_range);
+  return weaker;
+}
+
+Change FamilyChoice::keep(Try chosen) {
+  std::optional<Try> weaker = without_alignment(chosen);
+  const bool keeps_original = chosen.attempt.needs_original() && !original_of(function_);
+  const size_t added = context_.additions.size();
+  show_sites(chosen);
   std::move(chosen.attempt).commit(function_, context_);
+  if (keeps_original)
+    rewrite_kept_original(context_, added, [&](ir::Function& original, PassContext& context) {
+      return run_family(original, context, family_);
+    });
+  if (weaker) {
+    show_sites(*weaker);
+    std::move(weaker->attempt).commit_beside(alignment_free, context_);
+  }
   return Change::changed;
 }
 

@@ -19,26 +19,6 @@ void annotate(ir::Builder& builder, ir::Module& module, const std::string& text)
   builder.emit_marker(InstructionKind::annotation, {operand});
 }
 
-// The text of an annotation that may be a term; empty if it cannot be one.
-std::string_view term_text(const ir::Function& function, InstructionId id) {
-  if (function.instructions[id].kind != InstructionKind::annotation) return {};
-  const auto operands = function.operands_of(id);
-  if (operands.empty() || !operands[0].is(ir::OperandKind::text)) return {};
-  const std::string_view text = function.module().text(Symbol(operands[0].id));
-  return text.starts_with("@ ") ? text : std::string_view{};
-}
-
-// Calls `visit(keyword, rest)` for each annotation `@ PASS keyword rest` of the entry block.
-template <class Visit> void for_each_term(const ir::Function& function, Visit&& visit) {
-  for (InstructionId id : function.instructions_in(function.entry())) {
-    const std::string_view text = term_text(function, id);
-    if (text.empty()) continue;
-    const size_t keyword = std::min(text.find(' ', 2), text.size() - 1) + 1;
-    const size_t end = text.find(' ', keyword);
-    if (end != text.npos) visit(text.substr(keyword, end - keyword), text.substr(end + 1));
-  }
-}
-
 // Inserts after the existing terms, because parameters are listed in the order of the signature.
 ir::Builder builder_behind_terms(ir::Function& function) {
   InstructionId last;
@@ -83,14 +63,6 @@ bool has_name(const ir::Module& module, const std::string& name) {
 }
 
 } // namespace
-
-std::optional<std::string> original_of(const ir::Function& function) {
-  std::optional<std::string> name;
-  for_each_term(function, [&](std::string_view keyword, std::string_view rest) {
-    if (keyword == "original" && !name) name = std::string(rest);
-  });
-  return name;
-}
 
 std::string why_no_variant(const ir::Function& function, std::string_view pass, PassContext& context) {
   const ir::Module& module = function.module();
@@ -172,6 +144,20 @@ void make_variant(ir::Function& function, std::unique_ptr<ir::Function> original
   context.additions.push_back(std::move(original));
   context.remarks.emplace_back("runs as " + std::string(module.text(function.name)) + ' ' + conditions_of(terms),
                                function.header_range);
+}
+
+void add_further_variant(std::unique_ptr<ir::Function> variant, std::string_view suffix, const VariantTerms& terms,
+                         PassContext& context) {
+  ir::Module& module = variant->module();
+  const std::string name(module.text(variant->name));
+  variant->name = module.intern(variant_name(name, terms.pass) + '_' + std::string(suffix));
+  ir::Builder builder = ir::builder_at_code_start(*variant);
+  annotate(builder, module, "@ " + std::string(terms.pass) + " original " + name);
+  write_terms(builder, module, terms);
+  context.remarks.emplace_back("otherwise runs as " + std::string(module.text(variant->name)) + ' ' +
+                                   conditions_of(terms),
+                               variant->header_range);
+  context.additions.push_back(std::move(variant));
 }
 
 void extend_variant(ir::Function& variant, const VariantTerms& terms, PassContext& context) {

@@ -11,6 +11,7 @@
 
 #include "ir/core/function.h"
 #include "transforms/manager/pass.h"
+#include "transforms/manager/variant_terms.h"
 
 #include <memory>
 #include <optional>
@@ -35,9 +36,6 @@ struct VariantTerms {
   bool needs_original() const { return !requirements.empty() || !parameters.empty() || persistent || producer; }
 };
 
-// Returns the kernel that `function` is a variant of, or nothing if it is not a variant.
-std::optional<std::string> original_of(const ir::Function& function);
-
 // Why the kernel cannot become a variant: it already is one, a function in the module has the variant's name, or the
 // module itself launches or calls it, without choosing variants. Empty if it can.
 std::string why_no_variant(const ir::Function& function, std::string_view pass, PassContext& context);
@@ -47,7 +45,7 @@ std::vector<LaunchParameter> added_parameters_of(const ir::Function& function);
 
 // Why the kernel cannot depend on conditions that a launcher checks. A variant can: it gets additional requirements and
 // parameters, unless its grid or block differs from the original's, which conditions do not describe. The original of a
-// variant cannot, because a kernel has at most one variant. Empty if it can.
+// variant cannot: it is the form for all launches. Empty if it can.
 std::string why_no_launch_terms(const ir::Function& function, std::string_view pass, PassContext& context);
 
 // Appends a scalar kernel parameter.
@@ -57,6 +55,11 @@ ir::VariableId add_parameter(ir::Function& function, ir::ScalarType type);
 // from before the rewriting and in SSA form, under the kernel's own name.
 void make_variant(ir::Function& function, std::unique_ptr<ir::Function> original, const VariantTerms& terms,
                   PassContext& context);
+
+// Adds a rewritten copy of a kernel to the context as a further variant, `<kernel>__<pass>_<suffix>`. Launchers try
+// variants in text order, this one after the variant that took the kernel's place.
+void add_further_variant(std::unique_ptr<ir::Function> variant, std::string_view suffix, const VariantTerms& terms,
+                         PassContext& context);
 
 // Adds terms to a kernel that already is a variant.
 void extend_variant(ir::Function& variant, const VariantTerms& terms, PassContext& context);

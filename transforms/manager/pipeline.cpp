@@ -4,6 +4,7 @@
 #include "ir/core/print.h"
 #include "ir/ssa/ssa.h"
 #include "ir/verify/verify.h"
+#include "transforms/manager/variant_terms.h"
 
 #include <algorithm>
 #include <chrono>
@@ -159,15 +160,18 @@ private:
     });
   }
 
-  // Inserts the functions that passes added before the function they were made from.
+  // Inserts the functions that passes added before the function they were made from, and further variants behind it:
+  // launchers try variants in text order.
   void place_additions(ir::FunctionId origin) {
     for (std::unique_ptr<ir::Function>& addition : additions_) {
+      const bool is_variant = original_of(*addition).has_value();
       ir::Item item{ir::ItemKind::function, static_cast<uint32_t>(module_.functions.size())};
       item.range = addition->range;
       module_.functions.push_back(std::move(addition));
       auto place = std::find_if(module_.items.begin(), module_.items.end(), [&](const ir::Item& other) {
         return other.kind == ir::ItemKind::function && other.id == origin.index();
       });
+      if (is_variant) ++place;
       module_.items.insert(place, item);
     }
     additions_.clear();

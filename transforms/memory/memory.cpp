@@ -48,7 +48,8 @@ bool apply(legal::Attempt& attempt, legal::SiteFilter& sites, PassContext& conte
   ir::Function& function = attempt.function();
   if (!function.is_entry || function.module().address_size != 64) return false;
   Workspace workspace(attempt, sites, context.analyses);
-  const size_t loads = make_read_only(workspace), joined = join_accesses(workspace);
+  const size_t loads = make_read_only(workspace), reused = loads > 0 ? reuse_loads(workspace) : 0;
+  const size_t joined = join_accesses(workspace);
   const bool is_new = std::ranges::none_of(context.remarks, [&](const Remark& remark) {
     return remark.text == workspace.refusal && remark.range.begin == function.header_range.begin;
   });
@@ -57,6 +58,7 @@ bool apply(legal::Attempt& attempt, legal::SiteFilter& sites, PassContext& conte
   ir::remove_dead_code(function); // shifts of bytes that are now stored as words
   function.changed();
   attempt.statistics["memory.read-only-loads"] += static_cast<int64_t>(loads);
+  attempt.statistics["memory.reused-loads"] += static_cast<int64_t>(reused);
   attempt.statistics["memory.vectors"] += static_cast<int64_t>(joined);
   return true;
 }

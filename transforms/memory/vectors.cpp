@@ -253,7 +253,8 @@ bool Joiner::choose(const Group& group, std::span<const Member> members) {
   for (const std::string& condition : residue->conditions)
     vector.needs.push_back(
         {"the address is a multiple of " + std::to_string(bytes), condition, members.front().instruction});
-  if (!workspace_.can_rest_on(vector.needs)) return false;
+  if (!workspace_.can_rest_on(vector.needs) || !(vector.needs.empty() || workspace_.attempt.policy().alignment))
+    return false;
   // The original mnemonic, independent of whether the loads became read-only.
   std::string old(ir::form(group.form).mnemonic);
   if (const size_t place = old.find(".nc."); place != old.npos) old.erase(place, 3);
@@ -261,6 +262,7 @@ bool Joiner::choose(const Group& group, std::span<const Member> members) {
                            (words ? std::to_string(bytes / 4) + " word(s)" : ".v" + std::to_string(elements));
   if (!workspace_.sites.take(members.front().instruction, text)) return true;
   workspace_.rest_on(vector.needs, joined_for);
+  if (!vector.needs.empty()) workspace_.attempt.set_needs_alignment();
   vectors_.push_back(std::move(vector));
   return true;
 }

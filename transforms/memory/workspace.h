@@ -47,6 +47,8 @@ inline const std::string joined_bytes = "memory.joined-bytes";
 
 // Turns loads of memory that the kernel does not write into ld.global.nc. Returns their number.
 size_t make_read_only(Workspace& workspace);
+// Moves read-only loads out of loops and turns repeated ones into moves. Returns their number.
+size_t reuse_loads(Workspace& workspace);
 // Joins adjacent accesses into vector accesses. Returns the number of these.
 size_t join_accesses(Workspace& workspace);
 

@@ -6,6 +6,7 @@
 
 #include "transforms/common/attempt.h"
 #include "transforms/common/choice.h"
+#include "transforms/common/kept_original.h"
 #include "transforms/r2d2/common_base.h"
 #include "transforms/r2d2/host_coefficients.h"
 #include "transforms/r2d2/persistent.h"
@@ -279,7 +280,12 @@ std::vector<PassOptionDescription> legal_options() {
 }
 
 Change make_legal_form(ir::Function& function, PassContext& context) {
-  return LegalForm(function, context).run();
+  const size_t added = context.additions.size();
+  const Change change = LegalForm(function, context).run();
+  if (change == Change::changed && !context.options.flag("persistent"))
+    rewrite_kept_original(context, added,
+                          [](ir::Function& original, PassContext& own) { return LegalForm(original, own).run(); });
+  return change;
 }
 
 } // namespace ptxrewrite::transforms::legal

@@ -79,9 +79,12 @@ struct Run {
   Emulation emulation;
   std::string reason; // why no variant ran
   uint64_t arena_address = 0;
+  size_t variants = 0; // of the kernel
+  bool is_first = false;
 };
 
-Run emulate(const ir::Module& module, const Kernel& kernel, const Launch& launch) {
+// `left_out`: the number of variants that are not tried.
+Run emulate(const ir::Module& module, const Kernel& kernel, const Launch& launch, size_t left_out = 0) {
   Run run;
   emulator::DeviceMemory memory(uint64_t(1) << 30);
   const auto failed = [&](const Error& error) {
@@ -97,15 +100,18 @@ Run emulate(const ir::Module& module, const Kernel& kernel, const Launch& launch
   run.arena_address = *address;
   Result<launch::Variants> variants = launch::Variants::of(module, nullptr);
   if (!variants) return failed(variants.error());
-  Result<launch::VariantChoice> choice = variants->choose(
+  run.variants = variants->of_kernel(kernel.name).size();
+  Result<launch::VariantChoice> choice = variants->without_first(left_out).choose(
       kernel.name, parameter_block(kernel, kernel.values(launch, *address)), {launch.grid, 1, 1}, {launch.block, 1, 1});
   if (!choice) return failed(choice.error());
+  run.emulation.entry = module.text(choice->entry->name);
+  run.is_first = !choice->is_original && run.emulation.entry == variants->of_kernel(kernel.name).front().entry;
   run.emulation.is_original = choice->is_original;
   for (const std::string& reason : choice->reasons)
     run.reason += reason + "; ";
   Touches touches(module, *address, arena.size(), run.emulation);
   emulator::LaunchRequest request;
-  request.kernel = choice->is_original ? kernel.name : std::string(module.text(choice->entry->name));
+  request.kernel = run.emulation.entry;
   request.grid = {launch.grid, 1, 1};
   request.block = {choice->block.x, choice->block.y, choice->block.z};
   request.parameters = choice->parameter_block;
@@ -213,10 +219,13 @@ Verdict Subject::check(const std::string& rewritten, const std::vector<std::stri
   }
   for (size_t i = 0; i < kernel_.launches.size(); ++i) {
     Run run = emulate(*module, kernel_, kernel_.launches[i]);
-    verdict.chosen.push_back(!run.emulation.is_original);
+    verdict.chosen.push_back(run.is_first);
     verdict.reasons.push_back(run.reason);
     verdict.has_variant |= !run.emulation.is_original || !run.reason.empty();
     check_launch(rewritten, i, families, run.emulation, verdict);
+    // The further variants and the kept original, in launches that an earlier variant took.
+    for (size_t left_out = 1; !run.emulation.is_original && left_out <= run.variants; ++left_out)
+      check_launch(rewritten, i, families, emulate(*module, kernel_, kernel_.launches[i], left_out).emulation, verdict);
   }
   return verdict;
 }
@@ -243,7 +252,7 @@ void Subject::check_launch(const std::string& rewritten, size_t launch, const st
     bool some_need = false, some_hold = false;
     for (const PatternSite& site : kernel_.sites) {
       if (site.family != family || !site.has_evidence) continue;
-      if (!shows(site.evidence, entry_text(text_, kernel_.name + "("), entry_text(rewritten, kernel_.name + "__")))
+      if (!shows(site.evidence, entry_text(text_, kernel_.name + "("), entry_text(rewritten, emulation.entry + "(")))
         continue;
       some_need = true;
       some_hold |= site.necessary(outcomes_[launch].trace);

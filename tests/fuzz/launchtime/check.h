@@ -13,6 +13,7 @@ namespace ptxrewrite::fuzz::launchtime {
 // The result of one launch on the emulator.
 struct Emulation {
   std::string failed; // refused, or a fault
+  std::string entry;  // that ran
   bool is_original = true;
   std::vector<uint8_t> arena;
   ByteSet loads, stores;
@@ -37,7 +38,7 @@ struct Finding {
 
 struct Verdict {
   bool has_variant = false;
-  std::vector<bool> chosen;         // by launch: whether a variant ran
+  std::vector<bool> chosen;         // by launch: whether the first variant ran
   std::vector<std::string> reasons; // by launch: why no variant ran
   std::vector<Finding> findings;
 };

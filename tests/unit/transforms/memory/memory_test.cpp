@@ -64,7 +64,7 @@ const std::string four_stores =
     "st.global.f32 [%rd22], %f1; st.global.f32 [%rd22+4], %f2; st.global.f32 [%rd22+8], %f3;"
     "st.global.f32 [%rd22+12], %f4;\n";
 const std::string behind_a_store = elements + "ld.global.f32 %f1, [%rd11]; st.global.f32 [%rd12], %f1;"
-                                              "ld.global.f32 %f2, [%rd11]; st.global.f32 [%rd13], %f2;";
+                                              "ld.global.u32 %r40, [%rd11]; st.global.u32 [%rd13], %r40;";
 
 size_t count(const std::string& text, const std::string& part) {
   size_t found = 0;
@@ -90,9 +90,10 @@ const ir::Function& function_named(const ir::Module& module, const std::string& 
 
 struct Trial {
   bool chosen = false;
-  bool apart = false;        // no byte that a read-only load reads is written
-  bool aligned = true;       // all vector accesses
-  bool ranges_apart = false; // and is not between written ones
+  bool takes_unaligned = false; // the variant without conditions on alignment
+  bool apart = false;           // no byte that a read-only load reads is written
+  bool aligned = true;          // all vector accesses
+  bool ranges_apart = false;    // and is not between written ones
 };
 
 // Launches by the rewritten kernel's side file: the variant runs only if it was chosen.
@@ -110,7 +111,9 @@ Trial try_launch(const Rewritten& rewritten, const std::string& name, const ir::
                                  {launch.block[0], launch.block[1], launch.block[2]});
   REQUIRE(choice);
   Trial trial;
-  trial.chosen = !choice->is_original;
+  const std::string entry(module.text(choice->entry->name));
+  trial.chosen = entry == name + "__memory";
+  trial.takes_unaligned = entry == name + "__memory_unaligned";
   std::set<uint64_t> read, written;
   for (const auto& trace : KernelEvaluator(function_named(module, name + "__memory"), launch).run())
     for (const auto& event : trace) {
@@ -145,7 +148,8 @@ ir::LaunchValues launch_of(uint32_t block, uint32_t grid,
 
 TEST_CASE("loads of what is not written become read-only, under a condition") {
   Rewritten rewritten = rewrite(kernel(behind_a_store));
-  CHECK(count(rewritten.text, "ld.global.nc.f32") == 2);
+  CHECK(count(rewritten.text, "ld.global.nc.f32") == 1);
+  CHECK(count(rewritten.text, "ld.global.nc.u32") == 1);
   CHECK(count(rewritten.text, "//@ memory original k") == 1);
   CHECK(count(rewritten.text, "//@ memory requires P2 >= 4*sext32(P0) + P1 || P1 >= 4*sext32(P0) + P2") == 1);
   CHECK(count(rewritten.text, "//@ memory requires P3 >= 4*sext32(P0) + P1 || P1 >= 4*sext32(P0) + P3") == 1);
@@ -212,7 +216,7 @@ TEST_CASE("a buffer moved over the other byte by byte: the predicate holds where
 TEST_CASE("sums in memory: rows of a matrix in loops of four trips and of one") {
   const std::string text = *read_file(tests::source_path("samples/mvt/mvt.ptx"));
   Rewritten rewritten = rewrite(text);
-  size_t chosen = 0, aliased = 0;
+  size_t chosen = 0, aliased = 0, unaligned = 0;
   for (const std::string name : {"mvt_rows", "mvt_columns"})
     for (uint32_t n : {1u, 2u, 4u, 7u, 8u, 12u})
       for (int64_t moved = -8; moved <= 300; moved += 4)
@@ -226,11 +230,111 @@ TEST_CASE("sums in memory: rows of a matrix in loops of four trips and of one") 
           // Rows need n a multiple of 4, for their vectors.
           const bool fits = name == "mvt_columns" || (n % 4 == 0 && a % 16 == 0);
           if (!trial.chosen) CHECK((!trial.ranges_apart || !fits));
+          // The variant without vectors keeps the read-only loads where only the alignment fails. The two read the same
+          // bytes.
+          if (trial.takes_unaligned) CHECK((trial.apart && !fits));
+          if (!trial.chosen && !trial.takes_unaligned) CHECK(!trial.ranges_apart);
           chosen += trial.chosen;
+          unaligned += trial.takes_unaligned;
           aliased += !trial.apart;
         }
   CHECK(chosen > 200);
+  CHECK(unaligned > 200);
   CHECK(aliased > 100);
+}
+
+TEST_CASE("a variant without alignment conditions is tried after the one with them, if it is one") {
+  const std::string in_between = "ld.global.f32 %f5, [%rd21+64]; st.global.f32 [%rd13], %f5;";
+  const Rewritten both = rewrite(kernel(elements + quads + four_loads + four_stores + in_between));
+  const std::string& text = both.text;
+  const size_t original = text.find(".entry k("), first = text.find(".entry k__memory("),
+               second = text.find(".entry k__memory_unaligned(");
+  REQUIRE(second != std::string::npos);
+  CHECK((original < first && first < second));
+  CHECK(count(text, "//@ memory original k\n") == 2);
+  CHECK(count(text.substr(first, second - first), " % 16 == 0") == 2);
+  CHECK(count(text.substr(first, second - first), ".v4.") == 2);
+  CHECK(count(text.substr(second), " % ") == 0);
+  CHECK(count(text.substr(second), ".v4.") == 0);
+  CHECK(count(text.substr(second), "ld.global.nc.f32") == 5);
+  // Its conditions stand under its own name.
+  size_t own = 0;
+  for (const transforms::Obligation& entry : both.report.ledger)
+    if (entry.function == "k__memory_unaligned") {
+      ++own;
+      CHECK(entry.reason.find(" % ") == std::string::npos);
+    }
+  CHECK(own > 0);
+  // Only vectors, or only read-only loads: no third form.
+  CHECK(count(rewrite(kernel(quads + four_loads + four_stores)).text, ".entry") == 2);
+  CHECK(count(rewrite(kernel(behind_a_store)).text, ".entry") == 2);
+  // Later passes extend both variants and rewrite the original, where that depends on no launch.
+  const std::string narrowed = rewrite(kernel(elements + quads + four_loads + four_stores + in_between +
+                                              "div.s32 %r20, %r4, 3; st.global.u32 [%rd13], %r20;"),
+                                       "memory(force),narrow(force)")
+                                   .text;
+  CHECK(count(narrowed, ".entry") == 3);
+  CHECK(count(narrowed, "//@ narrow original") == 0);
+  CHECK(count(narrowed, "//@ narrow requires") % 2 == 0);
+  CHECK(count(narrowed, "div.u32") == 2);
+}
+
+TEST_CASE("the original beside a variant keeps what depends on no launch") {
+  // Two adjacent loads at a multiple of 8 of the shared-memory-like literal address are vectors in any launch.
+  const std::string always = "ld.global.f32 %f11, [%rd31]; ld.global.f32 %f12, [%rd31+4]; add.f32 %f13, %f11, %f12;"
+                             "st.global.f32 [%rd13], %f13;";
+  const std::string at = "cvta.to.global.u64 %rd30, %rd4; and.b64 %rd31, %rd30, -16;\n";
+  const Rewritten both = rewrite(kernel(elements + quads + at + four_loads + four_stores + always));
+  const size_t original = both.text.find(".entry k("), first = both.text.find(".entry k__memory(");
+  REQUIRE(first != std::string::npos);
+  REQUIRE(original < first);
+  CHECK(count(both.text.substr(original, first - original), "ld.global.v2.f32") == 1);
+  CHECK(count(both.text.substr(original, first - original), ".v4.") == 0);
+  CHECK(count(both.text.substr(original, first - original), ".nc.") == 0);
+}
+
+TEST_CASE("a read-only load of an address that was loaded before becomes a move") {
+  const std::string first = "ld.global.f32 %f1, [%rd11]; st.global.f32 [%rd12], %f1;";
+  const auto loads = [&](const std::string& body) {
+    const std::string text = rewrite(kernel(elements + body)).text;
+    return count(text.substr(text.find(".entry k__")), "ld.global.nc.f32");
+  };
+  const std::string second = "ld.global.f32 %f2, [%rd11]; st.global.f32 [%rd13], %f2;";
+  CHECK(loads(first + second) == 1);
+  CHECK(loads(first + "bar.sync 0;" + second) == 1);
+  CHECK(loads(first + "setp.eq.s32 %p2, %r5, 3; @%p2 bra DONE;" + second) == 1);
+  // Another address, another register, a guard, a first load on one path only.
+  CHECK(loads(first + "ld.global.f32 %f2, [%rd11+64]; st.global.f32 [%rd13], %f2;") == 2);
+  CHECK(loads(first + "add.s64 %rd30, %rd11, 4; ld.global.f32 %f2, [%rd30]; st.global.f32 [%rd13], %f2;") == 2);
+  CHECK(loads(first + "setp.eq.s32 %p2, %r5, 3; @%p2 ld.global.f32 %f2, [%rd11]; @%p2 st.global.f32 [%rd13], %f2;") ==
+        2);
+  CHECK(loads("setp.eq.s32 %p2, %r5, 3; @%p2 bra OTHER;" + first + "OTHER: st.global.f32 [%rd12+64], 0f00000000;" +
+              second) == 2);
+  // Data that the kernel writes is not constant.
+  CHECK(count(rewrite(kernel(elements + "ld.global.f32 %f1, [%rd11]; st.global.f32 [%rd11], %f1;"
+                                        "ld.global.f32 %f2, [%rd11]; st.global.f32 [%rd11+4], %f2;"))
+                  .text,
+              "mov.b32") == 0);
+}
+
+TEST_CASE("a read-only load of the same address in every trip leaves its loop") {
+  const auto before_loop = [](const std::string& head, const std::string& rest, const std::string& step) {
+    const std::string text = rewrite(kernel(elements + "mov.u32 %r20, 0; mov.u64 %rd35, %rd1;\nAGAIN: " + head +
+                                            "st.global.f32 [%rd12], %f1; " + rest + step +
+                                            "add.s32 %r20, %r20, 1; setp.lt.s32 %p2, %r20, 8; @%p2 bra AGAIN;"))
+                                 .text;
+    const std::string variant = text.substr(std::min(text.size(), text.find(".entry k__")));
+    const size_t loop = variant.find("AGAIN:"), load = variant.find("ld.global.nc.f32");
+    return load != std::string::npos && load < loop;
+  };
+  const std::string load = "ld.global.f32 %f1, [%rd1]; ";
+  CHECK(before_loop(load, "", ""));
+  CHECK(before_loop("add.s32 %r21, %r20, 3; " + load, "", ""));
+  // An address that changes, code that may not be reached, a guard.
+  CHECK(!before_loop("ld.global.f32 %f1, [%rd35]; ", "", "add.s64 %rd35, %rd35, 4; "));
+  CHECK(!before_loop("bar.sync 0; " + load, "", ""));
+  CHECK(!before_loop("setp.eq.s32 %p3, %r5, 3; mov.f32 %f1, 0f00000000; @%p3 " + load, "", ""));
+  CHECK(!before_loop("setp.eq.s32 %p3, %r5, 3; @%p3 bra DONE; " + load, "", ""));
 }
 
 TEST_CASE("adjacent accesses become vectors, under a condition on the pointer") {

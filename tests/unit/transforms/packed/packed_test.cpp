@@ -189,3 +189,61 @@ TEST_CASE("packed: a pair stands where all operands are known and nobody has rea
             "st.global.v2.f32 [%rd1], {%f10, %f12};\n");
   CHECK(count(chains, "mul.f32x2") == 2);
 }
+
+namespace {
+
+std::string shorts(const std::string& operations, const std::string& lower = "%h9", const std::string& upper = "%h10",
+                   const std::string& target = "sm_90") {
+  return run_packed(packed_kernel("ld.global.v2.u16 {%h1, %h2}, [%rd1];\nld.global.v2.u16 {%h3, %h4}, [%rd1+4];\n" +
+                                      operations + "st.global.v2.u16 [%rd1+8], {" + lower + ", " + upper + "};\n",
+                                  "8.0", target));
+}
+
+std::string of_words(const std::string& operation, const std::string& extension, const std::string& second = "") {
+  const std::string other = second.empty() ? extension : second;
+  return "cvt." + extension + " %r2, %h1; cvt." + extension + " %r3, %h3; " + operation + " %r4, %r2, %r3;\n" + "cvt." +
+         other + " %r5, %h2; cvt." + other + " %r6, %h4; " + operation +
+         " %r7, %r5, %r6;\ncvt.u16.u32 %h9, %r4; cvt.u16.u32 %h10, %r7;\n";
+}
+
+} // namespace
+
+TEST_CASE("packed: two 16-bit integers are one word, where the target has the operation") {
+  CHECK(has(shorts(of_words("max.s32", "s32.s16")), "max.s16x2"));
+  CHECK(has(shorts(of_words("min.s32", "s32.s16")), "min.s16x2"));
+  CHECK(has(shorts(of_words("max.s32", "u32.u16")), "max.u16x2"));
+  CHECK(has(shorts(of_words("min.u32", "u32.u16")), "min.u16x2"));
+  CHECK(has(shorts(of_words("add.s32", "s32.s16")), "add.u16x2"));
+  CHECK(has(shorts(of_words("add.s32", "u32.u16")), "add.u16x2"));
+  CHECK(has(shorts("max.s16 %h9, %h1, %h3; max.s16 %h10, %h4, %h2;\n"), "max.s16x2"));
+  CHECK(has(shorts("min.u16 %h9, %h1, 7; min.u16 %h10, %h2, 300;\n"), "19660807")); // 300 << 16 | 7
+  CHECK(has(shorts("ld.global.u16 %h5, [%rd1+12]; max.s16 %h9, %h1, %h5; max.s16 %h10, %h2, %h5;\n"), "max.s16x2"));
+  // A chain of minima and maxima of words.
+  const std::string clamp =
+      "cvt.s32.s16 %r2, %h1; min.s32 %r3, %r2, 100; max.s32 %r4, %r3, -5; cvt.u16.u32 %h9, %r4;\n"
+      "cvt.s32.s16 %r5, %h2; min.s32 %r6, %r5, 100; max.s32 %r7, %r6, -5; cvt.u16.u32 %h10, %r7;\n";
+  CHECK(has(shorts(clamp), "min.s16x2"));
+  CHECK(has(shorts(clamp), "max.s16x2"));
+}
+
+TEST_CASE("packed: 16-bit integers are left alone one step outside of the patterns") {
+  const std::string good = of_words("max.s32", "s32.s16");
+  CHECK(count(shorts(good, "%h9", "%h10", "sm_89"), "x2") == 0);
+  CHECK(count(shorts(good, "%h10", "%h9"), "x2") == 0);                                // exchanged halves
+  CHECK(count(shorts(of_words("max.u32", "s32.s16")), "x2") == 0);                     // the order of another type
+  CHECK(count(shorts(of_words("max.s32", "s32.s16", "u32.u16")), "x2") == 0);          // two kinds of extension
+  CHECK(count(shorts(of_words("sub.s32", "s32.s16")), "x2") == 0);                     // no such instruction
+  CHECK(count(shorts("add.s16 %h9, %h1, %h3; max.s16 %h10, %h2, %h4;\n"), "x2") == 0); // two operations
+  CHECK(count(shorts("max.s16 %h9, %h1, %h3; max.u16 %h10, %h2, %h4;\n"), "x2") == 0);
+  CHECK(count(shorts("max.s16 %h9, %h1, %h4; max.s16 %h10, %h2, %h3;\n"), "x2") == 0); // crossed operands
+  CHECK(count(shorts("max.s16 %h9, %h5, %h6; max.s16 %h10, %h7, %h8;\n"), "x2") == 0); // no pair is in one word
+  // The sum of two extended numbers may be no extended number.
+  const std::string sums = "cvt.s32.s16 %r2, %h1; cvt.s32.s16 %r3, %h3; add.s32 %r4, %r2, %r3; max.s32 %r4, %r4, 0;\n"
+                           "cvt.s32.s16 %r5, %h2; cvt.s32.s16 %r6, %h4; add.s32 %r7, %r5, %r6; max.s32 %r7, %r7, 0;\n"
+                           "cvt.u16.u32 %h9, %r4; cvt.u16.u32 %h10, %r7;\n";
+  CHECK(count(shorts(sums), "x2") == 0);
+  // A literal that is no 16-bit number.
+  const std::string wide = "cvt.s32.s16 %r2, %h1; max.s32 %r4, %r2, 40000; cvt.s32.s16 %r5, %h2; max.s32 %r7, %r5, 0;\n"
+                           "cvt.u16.u32 %h9, %r4; cvt.u16.u32 %h10, %r7;\n";
+  CHECK(count(shorts(wide), "x2") == 0);
+}
