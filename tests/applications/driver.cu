@@ -57,6 +57,13 @@ int main() {
   int major = 0;
   DRIVER(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
   EXPECT(major == 9);
+  // Each attribute of the header has a value, and those of neighbouring numbers are not confused.
+  for (int attribute = 1, value = 0; attribute < CU_DEVICE_ATTRIBUTE_MAX; ++attribute)
+    DRIVER(cuDeviceGetAttribute(&value, static_cast<CUdevice_attribute>(attribute), device));
+  int maps = 0, fabric = 1;
+  DRIVER(cuDeviceGetAttribute(&maps, CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED, device));
+  DRIVER(cuDeviceGetAttribute(&fabric, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED, device));
+  EXPECT(maps == 1 && fabric == 0);
   CUcontext context, same;
   DRIVER(cuDevicePrimaryCtxRetain(&context, device));
   DRIVER(cuCtxPushCurrent(context));

@@ -22,26 +22,26 @@ class Runner:
                         self.program], check=True)
 
     def run(self, *arguments, options=()):
-        """Seconds of the program's loop, seconds in the emulator, warp instructions, and standard error."""
+        """Seconds of the program's loop, seconds in the emulator and warp instructions of its kernel, standard error."""
         child = subprocess.run([self.tool, "exec", "--json", self.report, *options, "--", self.program, *arguments],
                                capture_output=True, text=True, check=False)
         if child.returncode != 0:
             print(child.stdout + child.stderr)
             sys.exit(f"FAILED: exit code {child.returncode}")
         with open(self.report, encoding="utf-8") as file:
-            kernels = json.load(file)["kernels"]
+            kernels = [row for row in json.load(file)["kernels"] if "clear" not in row["kernel"]]
         return (float(child.stdout), sum(row["seconds"] for row in kernels),
                 sum(row["warp_instructions"] for row in kernels), child.stderr)
 
 
-def print_work(runner, launches, threads, engine, rounds):
+def print_work(runner, what, launches, threads, engine, rounds):
     shares, instructions = [], 0
     for _ in range(rounds):
-        seconds, emulated, instructions, _ = runner.run("work", str(launches), str(threads),
-                                                        options=["--engine", engine])
+        seconds, emulated, instructions, _ = runner.run(what, str(launches), str(threads),
+                                                        options=["--engine", engine, "--host-threads", "1"])
         shares.append(100 * (seconds - emulated) / emulated)
-    print(f"beside {instructions // launches:8} warp instructions a launch, {engine:11} "
-          f"{statistics.median(shares):8.2f} %      5 %")
+    print(f"beside {instructions // launches:8} warp instructions a launch, {engine:11} {what:6} "
+          f"{statistics.median(shares):8.2f} %" + ("      5 %" if what == "work" else ""))
 
 
 def main():
@@ -56,14 +56,16 @@ def main():
     runner = Runner(options)
     launches, rounds = (100, 1) if options.short else (10000, 5)
     empty = statistics.median(runner.run("empty", str(launches))[0] for _ in range(rounds))
-    print(f"{'':57}{'measured':>10}     bar")
-    print(f"{launches} launches of an empty kernel{'':{25 - len(str(launches))}}{empty:10.3f} s{1e-4 * launches:7.2f} s")
+    print(f"{'':61}{'measured':>10}     bar")
+    print(f"{launches} launches of an empty kernel{'':{32 - len(str(launches))}}{empty:10.3f} s{1e-4 * launches:7.2f} s")
     for engine in ("interpreter", "generated"):
         for threads in (1 << 12, 1 << 16, 1 << 20):
-            print_work(runner, 2 if options.short else max(5, (50 << 16) // threads), threads, engine, rounds)
+            launches = 2 if options.short else max(5, (50 << 16) // threads)
+            for what in ("work", "copies"):
+                print_work(runner, what, launches, threads, engine, rounds)
     *_, text = runner.run("work", "3", "1024", options=["--log-level", "info"])
     read = sum(line.endswith(" functions") for line in text.splitlines())
-    print(f"modules read, of 4 launches of 2 kernels of one module {read:13}       1")
+    print(f"modules read, of 4 launches of 2 kernels of one module {read:20}       1")
     if read != 1:
         print("FAILED: the module was not read once")
         return 1

@@ -1,9 +1,10 @@
 // Launches for exec_overhead.py: `overhead empty N` launches an empty kernel N times; `overhead work N THREADS` launches a
-// kernel with a loop N times, with copies and events between the launches, as programs do. Prints the seconds.
+// kernel with a loop N times, with an event after each launch; `overhead copies N THREADS` also copies the kernel's input to
+// the device before each. Prints the seconds.
 #include "check.h"
 
 #include <chrono>
-#include <cstring>
+#include <string>
 #include <vector>
 
 __global__ void empty() {}
@@ -20,13 +21,20 @@ __global__ void clear(float* sums) {
   sums[blockIdx.x * blockDim.x + threadIdx.x] = 0;
 }
 
-static void launch_empty(int launches) {
+static double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+static double launch_empty(int launches) {
+  const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < launches; ++i)
     empty<<<1, 32>>>();
   CALL(cudaDeviceSynchronize());
+  return seconds_since(start);
 }
 
-static void work(int launches, int threads) {
+// The first launch, which reads the module and touches the memory for the first time, is a launch of another kernel.
+static double work(int launches, int threads, bool with_copies) {
   const size_t bytes = threads * sizeof(float);
   std::vector<float> host(threads, 1.0f);
   float *sums, *values;
@@ -34,29 +42,30 @@ static void work(int launches, int threads) {
   CALL(cudaEventCreate(&event));
   CALL(cudaMalloc(&sums, bytes));
   CALL(cudaMalloc(&values, bytes));
+  CALL(cudaMemcpy(values, host.data(), bytes, cudaMemcpyHostToDevice));
   clear<<<threads / 256, 256>>>(sums);
+  CALL(cudaDeviceSynchronize());
+  const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < launches; ++i) {
-    CALL(cudaMemcpy(values, host.data(), bytes, cudaMemcpyHostToDevice));
+    if (with_copies) CALL(cudaMemcpy(values, host.data(), bytes, cudaMemcpyHostToDevice));
     accumulate<<<threads / 256, 256>>>(sums, values, 20);
     CALL(cudaGetLastError());
     CALL(cudaEventRecord(event));
     CALL(cudaEventSynchronize(event));
   }
+  const double seconds = seconds_since(start);
   CALL(cudaMemcpy(host.data(), sums, bytes, cudaMemcpyDeviceToHost));
   for (float sum : host)
     EXPECT(sum > 1.99f && sum <= 2.0f);
+  return seconds;
 }
 
 int main(int count, char** arguments) {
   if (count < 3) return 2;
   const int launches = std::atoi(arguments[2]);
   CALL(cudaFree(nullptr));
-  const auto start = std::chrono::steady_clock::now();
-  if (std::strcmp(arguments[1], "empty") == 0)
-    launch_empty(launches);
-  else
-    work(launches, count > 3 ? std::atoi(arguments[3]) : 1 << 16);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  std::printf("%.6f\n", seconds.count());
+  const std::string what = arguments[1];
+  const int threads = count > 3 ? std::atoi(arguments[3]) : 1 << 16;
+  std::printf("%.6f\n", what == "empty" ? launch_empty(launches) : work(launches, threads, what == "copies"));
   return 0;
 }
