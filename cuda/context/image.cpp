@@ -65,9 +65,15 @@ Cubin cubin_with_ptx(std::span<const FatEntry> entries, uint32_t capability) {
 
 ImageText without_ptx(std::span<const FatEntry> entries, uint32_t capability) {
   const std::string newer = architectures(entries, FatEntryKind::ptx);
-  const std::string there = newer.empty()
-                                ? "machine code for sm_" + architectures(entries, FatEntryKind::machine_code) + " alone"
-                                : "PTX for compute_" + newer;
+  const std::string machine_code = architectures(entries, FatEntryKind::machine_code);
+  if (newer.empty() && machine_code.empty())
+    return {
+        Code::no_binary_for_gpu,
+        {},
+        "neither PTX nor machine code is in it: relocatable code (nvcc -rdc=true, -dc) becomes machine code when it is "
+        "linked, which is not emulated"};
+  const std::string there =
+      newer.empty() ? "machine code for sm_" + machine_code + " alone" : "PTX for compute_" + newer;
   return {Code::no_binary_for_gpu,
           {},
           fmt::format("no PTX for sm_{} ({}); {}", capability, there, how_to_bring_ptx(capability))};

@@ -102,7 +102,7 @@ int main(int argument_count, char** arguments) {
     stop<<<1, 32, 1 << 20>>>();
     EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
     EXPECT(cudaDeviceSynchronize() == cudaSuccess);
-  } else if (what == "no_ptx") {
+  } else if (what == "no_ptx" || what == "relocatable") {
     stop<<<1, 1>>>();
     EXPECT(cudaGetLastError() == cudaErrorNoKernelImageForDevice);
   } else if (what == "missing_call") {

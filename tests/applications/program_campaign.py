@@ -36,6 +36,7 @@ FAILED = re.compile(r"\b(FAIL|FAILED|Failed|FAILURE|MISMATCH|Mismatch)\b")
 # Our messages, from the most specific kind of cause to the least: "file:1:2: error: text", "ptxrewrite: error: text".
 MESSAGES = (re.compile(r"^\S+:\d+:\d+: error: (.*)", re.M), re.compile(r"^ptxrewrite: error: (.*)", re.M),
             re.compile(r"^(?:.*: )?error: (.*)", re.M), re.compile(r"^ptxrewrite: warning: (.*)", re.M))
+OURS = MESSAGES[1]
 # The first line of a report on standard error, behind the program's last words.
 REPORT = re.compile(r"^(kernel +launches|original against |passes ).*", re.M | re.S)
 LAST_WORDS = 100
@@ -82,6 +83,8 @@ def judge(program, code, output, errors):
     if code == -signal.SIGXCPU:
         return Result("too long")
     text = output + errors
+    if code == 0 and (found := OURS.search(errors)):  # the program ignores errors, or does not know its results
+        return Result("error", found.group(1))
     if program.check == "exit":
         if code == 0 and not FAILED.search(output):
             return Result("right")
@@ -233,6 +236,8 @@ def short_campaign(options):
         wrong.append("nothing was compared")
     if judge(Program("", "", "", "", "exit"), -signal.SIGXCPU, "", "").outcome != "too long":
         wrong.append("the limit of the processor time is no error")
+    if judge(Program("", "", "", "", "exit"), 0, "right", "ptxrewrite: error: no PTX\n").outcome != "error":
+        wrong.append("a program that ignores errors is not right")
     print("".join(f"FAILED: {line}\n" for line in wrong), end="")
     return 1 if wrong else 0
 

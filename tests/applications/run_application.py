@@ -17,6 +17,7 @@ SAYS = {
     "hang": "out of fuel",
     "wrong_shape": "launch of",
     "no_ptx": "no PTX for sm_90",
+    "relocatable": "relocatable code (nvcc -rdc=true",
     "missing_call": "cudaIpcOpenMemHandle is not emulated",
     "static_runtime": "link it with the shared one: nvcc -cudart shared",
 }
@@ -61,10 +62,11 @@ def main():
     if not os.path.exists(options.nvcc):
         print("skipped: there is no nvcc")
         return 0
-    machine_code_alone = ["-gencode", "arch=compute_80,code=sm_80"]
+    of_fault = {"no_ptx": ["-gencode", "arch=compute_80,code=sm_80"],
+                "relocatable": ["-rdc=true", "-gencode", "arch=compute_80,code=compute_80"]}
     target = TARGETS.get(program_name(options), "sm_80").removeprefix("sm_")
     with_ptx = ["-gencode", f"arch=compute_{target},code=[sm_{target},compute_{target}]"]
-    program = compile_program(options, machine_code_alone if options.fault == "no_ptx" else with_ptx)
+    program = compile_program(options, of_fault.get(options.fault, with_ptx))
     command = [options.tool, "exec", "--counters"] + (["--check"] if program_name(options) in CHECKED else [])
     if options.fault == "hang":
         command += ["--fuel", "100000"]
