@@ -46,6 +46,16 @@ static const char* const text = R"(.version 7.0
 }
 )";
 
+// Each attribute of the header has a value, and those of neighbouring numbers are not confused.
+static void check_attributes(CUdevice device) {
+  for (int attribute = 1, value = 0; attribute < CU_DEVICE_ATTRIBUTE_MAX; ++attribute)
+    DRIVER(cuDeviceGetAttribute(&value, static_cast<CUdevice_attribute>(attribute), device));
+  int maps = 0, fabric = 1;
+  DRIVER(cuDeviceGetAttribute(&maps, CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED, device));
+  DRIVER(cuDeviceGetAttribute(&fabric, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED, device));
+  EXPECT(maps == 1 && fabric == 0);
+}
+
 int main() {
   int count = 0;
   EXPECT(cuDeviceGetCount(&count) == CUDA_ERROR_NOT_INITIALIZED);
@@ -57,13 +67,7 @@ int main() {
   int major = 0;
   DRIVER(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
   EXPECT(major == 9);
-  // Each attribute of the header has a value, and those of neighbouring numbers are not confused.
-  for (int attribute = 1, value = 0; attribute < CU_DEVICE_ATTRIBUTE_MAX; ++attribute)
-    DRIVER(cuDeviceGetAttribute(&value, static_cast<CUdevice_attribute>(attribute), device));
-  int maps = 0, fabric = 1;
-  DRIVER(cuDeviceGetAttribute(&maps, CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED, device));
-  DRIVER(cuDeviceGetAttribute(&fabric, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED, device));
-  EXPECT(maps == 1 && fabric == 0);
+  check_attributes(device);
   CUcontext context, same;
   DRIVER(cuDevicePrimaryCtxRetain(&context, device));
   DRIVER(cuCtxPushCurrent(context));
