@@ -510,31 +510,94 @@ void Prover::search_counterexample() {
   same->detail = std::move(found->text);
 }
 
-struct Selected {
-  ir::Function* original;
-  ir::Function* rewritten;
+// One of the forms that the passes give a kernel: the one in its place, further variants, the kept original.
+struct KernelForm {
+  ir::Function* function = nullptr;
+  std::unique_ptr<ir::Function> owned; // if the module does not have it
+  std::string name;
+  std::vector<transforms::Obligation> ledger;
+  size_t next = 0; // step
+  bool changed = false;
 };
 
-Result<KernelProof> prove_kernel(const Selected& kernel, const transforms::Pipeline& pipeline,
-                                 const ProofSettings& settings) {
-  const auto start = std::chrono::steady_clock::now();
-  KernelProof proof;
-  proof.kernel = kernel.original->module().text(kernel.original->name);
-  if (!ir::construct_ssa(*kernel.original) || !ir::construct_ssa(*kernel.rewritten)) return proof;
-  std::vector<transforms::Obligation> ledger;
-  for (const transforms::PipelineStep& step : pipeline.steps) {
+class FormsOfKernel {
+public:
+  FormsOfKernel(ir::Function& original, const transforms::Pipeline& pipeline, const ProofSettings& settings)
+      : original_(original), name_(original.module().text(original.name)), pipeline_(pipeline), settings_(settings) {}
+
+  std::vector<KernelProof> prove(ir::Function& rewritten);
+
+private:
+  void run(KernelForm& form);
+  void add(KernelForm before, std::unique_ptr<ir::Function> addition, transforms::PassContext& context, size_t next);
+
+  ir::Function& original_;
+  std::string name_;
+  const transforms::Pipeline& pipeline_;
+  const ProofSettings& settings_;
+  std::vector<KernelForm> waiting_;
+};
+
+// A further variant rests on the conditions under its own name, the kept original on none of the launch.
+void FormsOfKernel::add(KernelForm before, std::unique_ptr<ir::Function> addition, transforms::PassContext& context,
+                        size_t next) {
+  const bool is_variant = transforms::original_of(*addition).has_value();
+  KernelForm form = std::move(before);
+  form.name = is_variant ? std::string(addition->module().text(addition->name)) : name_ + " without a variant";
+  for (const transforms::Obligation& entry : context.ledger)
+    if (is_variant ? entry.function == form.name : entry.discharge != transforms::Discharge::launch_checked)
+      form.ledger.push_back(entry);
+  const auto text_of = [](const ir::Function& function) {
+    std::string text;
+    ir::print(function, text);
+    return text;
+  };
+  form.changed = form.changed || is_variant || text_of(*addition) != text_of(original_);
+  form.function = addition.get();
+  form.owned = std::move(addition);
+  form.next = next;
+  waiting_.push_back(std::move(form));
+}
+
+void FormsOfKernel::run(KernelForm& form) {
+  for (size_t i = form.next; i < pipeline_.steps.size(); ++i) {
     transforms::PassContext context;
-    context.form = settings.run.form;
-    context.assumptions = settings.run.assumptions;
-    context.options = step.options;
-    context.may_run_ptxas = settings.run.run_ptxas;
-    proof.changed |= step.pass.run(*kernel.rewritten, context) == transforms::Change::changed;
-    ledger.insert(ledger.end(), context.ledger.begin(), context.ledger.end());
+    context.form = settings_.run.form;
+    context.assumptions = settings_.run.assumptions;
+    context.options = pipeline_.steps[i].options;
+    context.may_run_ptxas = settings_.run.run_ptxas;
+    const bool changed = pipeline_.steps[i].pass.run(*form.function, context) == transforms::Change::changed;
+    std::set<std::string> others; // variants of their own
+    for (std::unique_ptr<ir::Function>& addition : context.additions) {
+      if (transforms::original_of(*addition)) others.insert(std::string(addition->module().text(addition->name)));
+      add({nullptr, nullptr, {}, form.ledger, 0, form.changed}, std::move(addition), context, i + 1);
+    }
+    form.changed |= changed;
+    for (const transforms::Obligation& entry : context.ledger)
+      if (!others.contains(entry.function)) form.ledger.push_back(entry);
   }
-  if (proof.changed) take_joined_accesses_apart(*kernel.original, *kernel.rewritten);
-  if (proof.changed) Prover(*kernel.original, *kernel.rewritten, ledger, settings.effort, proof).run();
-  proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return proof;
+}
+
+std::vector<KernelProof> FormsOfKernel::prove(ir::Function& rewritten) {
+  std::vector<KernelProof> proofs;
+  waiting_.push_back({&rewritten, nullptr, name_, {}, 0, false});
+  while (!waiting_.empty()) {
+    const auto start = std::chrono::steady_clock::now();
+    KernelForm form = std::move(waiting_.front());
+    waiting_.erase(waiting_.begin());
+    KernelProof proof;
+    proof.kernel = form.name;
+    run(form);
+    proof.changed = form.changed;
+    if (!form.changed && !proofs.empty()) continue;
+    if (form.changed) {
+      take_joined_accesses_apart(original_, *form.function);
+      Prover(original_, *form.function, form.ledger, settings_.effort, proof).run();
+    }
+    proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    proofs.push_back(std::move(proof));
+  }
+  return proofs;
 }
 
 } // namespace
@@ -568,9 +631,12 @@ Result<std::vector<KernelProof>> prove_module(const SourceFile& source, const tr
     ir::Function& function = *original->functions[i];
     if (!function.has_body || !transforms::matches_glob(settings.run.functions, original->text(function.name)))
       continue;
-    Result<KernelProof> proof = prove_kernel({&function, rewritten->functions[i].get()}, pipeline, settings);
-    if (!proof) return proof.error();
-    proofs.push_back(*std::move(proof));
+    if (!ir::construct_ssa(function) || !ir::construct_ssa(*rewritten->functions[i])) {
+      proofs.push_back({std::string(original->text(function.name))});
+      continue;
+    }
+    std::vector<KernelProof> forms = FormsOfKernel(function, pipeline, settings).prove(*rewritten->functions[i]);
+    std::ranges::move(forms, std::back_inserter(proofs));
   }
   return proofs;
 }

@@ -41,6 +41,8 @@ constexpr uint64_t slack = 128; // for alignment
 constexpr uint32_t first_prefetch_target = 20;
 // Trips ahead if the distance is not known (`force` without `distance`).
 constexpr unsigned forced_distance = 3;
+// Resident warps of an SM that are tried for a variant for small grids, most first.
+constexpr std::array few_warps{32u, 24u, 16u, 12u, 8u, 4u};
 // Placeholder reason for a form when each load was rejected individually.
 constexpr std::string_view all_stay = "each load stays";
 
@@ -75,6 +77,9 @@ private:
   std::string add_producer(Candidate& candidate, const RunAheadPlanner& planner, ir::LinearForms& forms) const;
   std::vector<unsigned> distances(RunAheadForm form) const;
   void take(Candidate candidate, const ir::LinearForms& forms);
+  // Treats all loops for launches in which an SM gets at most so many warps; 0: as many as fit.
+  void treat_all(const RunAheadPlanner& planner, ir::LinearForms& forms, unsigned warps);
+  void treat_for_few_warps(const RunAheadPlanner& planner, ir::LinearForms& forms);
   void choose_uniform_branches(const ir::LinearForms& forms);
   Change commit(ir::LinearForms& forms);
 
@@ -93,6 +98,7 @@ private:
   std::optional<RunAheadCost> cost_;
   std::vector<Candidate> taken_;
   std::vector<InstructionId> uniform_; // branches
+  unsigned few_warps_ = 0;             // the variant pays in launches with at most so many warps on an SM; 0: in any
 };
 
 bool RunAhead::read_options() {
@@ -286,6 +292,27 @@ void RunAhead::treat(const RunAheadPlan& plan, const RunAheadPlanner& planner, i
   take(*std::move(best), forms);
 }
 
+void RunAhead::treat_all(const RunAheadPlanner& planner, ir::LinearForms& forms, unsigned warps) {
+  cost_.emplace(forms, ir::machine_for(capability_), threads_, shared_bytes_, warps);
+  for (ir::LoopId loop : forms.loops().loops().ids())
+    treat(planner.plan(loop), planner, forms);
+}
+
+// With many warps on an SM others run while one waits. A small grid does not fill the machine: then the launcher takes
+// a variant that runs ahead.
+void RunAhead::treat_for_few_warps(const RunAheadPlanner& planner, ir::LinearForms& forms) {
+  const std::vector<Remark> said = context_.remarks;
+  for (const unsigned warps : few_warps) {
+    if (warps * 32 < threads_) break; // less than one block
+    context_.remarks = said;
+    treat_all(planner, forms, warps);
+    if (taken_.empty()) continue;
+    few_warps_ = warps;
+    return;
+  }
+  context_.remarks = said;
+}
+
 // Marks branches as uniform if that pays: lanes known to be converged need no slow paths for exchanges, but elsewhere
 // ptxas predicates less of the skipped code, and inserts reconvergence after the branches. Decided by ptxas, or, if the
 // form is forced, by the number of machine instructions.
@@ -324,6 +351,14 @@ Change RunAhead::commit(ir::LinearForms& forms) {
     attempt_->rest_on("a block has at most " + std::to_string(threads_) + " threads", "dac: slots of the ring", bound,
                       "", function_.header_range);
   }
+  if (few_warps_ != 0) {
+    const std::string per_block = "((ntid.x*ntid.y*ntid.z + 31) / 32)";
+    const std::string most = std::to_string(few_warps_);
+    attempt_->rest_on("an SM gets at most " + most + " warps, so that loads wait", "dac: pays with few warps",
+                      "nctaid.x*nctaid.y*nctaid.z <= " + std::to_string(ir::machine_for(capability_).sms) + " * (" +
+                          most + " / " + per_block + ")",
+                      "", function_.header_range);
+  }
   for (const Candidate& candidate : taken_) {
     if (candidate.producer)
       rewrite_with_producer(*attempt_, *candidate.producer);
@@ -355,10 +390,10 @@ Change RunAhead::run() {
   attempt_.emplace(function_, policy, "dac");
   ir::LinearForms forms(function_);
   const RunAheadPlanner planner(forms);
-  cost_.emplace(forms, ir::machine_for(capability_), threads_, shared_bytes_,
-                static_cast<unsigned>(std::clamp<int64_t>(context_.options.number("warps", 0), 0, 64)));
-  for (ir::LoopId loop : forms.loops().loops().ids())
-    treat(planner.plan(loop), planner, forms);
+  const auto warps = static_cast<unsigned>(std::clamp<int64_t>(context_.options.number("warps", 0), 0, 64));
+  treat_all(planner, forms, warps);
+  if (taken_.empty() && warps == 0 && !force_ && policy.launch && context_.options.flag("few"))
+    treat_for_few_warps(planner, forms);
   choose_uniform_branches(forms);
   if (taken_.empty() && uniform_.empty()) return Change::unchanged;
   return commit(forms);
@@ -374,6 +409,10 @@ std::vector<PassOptionDescription> run_ahead_options() {
        PassOptionKind::number},
       {"warps", "legal form: an SM gets at most so many warps in the launches that count (default: all that fit)",
        PassOptionKind::number},
+      {"few",
+       "legal form: where nothing wins with all warps that fit, a variant for launches whose grid gives an SM few "
+       "warps",
+       PassOptionKind::flag},
       cost_option(),
       architectures_option(),
       {"force", "legal form: loads run ahead wherever they can, whatever it costs", PassOptionKind::flag},

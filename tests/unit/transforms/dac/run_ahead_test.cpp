@@ -3,12 +3,14 @@
 #include "ir/core/print.h"
 #include "ir/ssa/ssa.h"
 #include "ir/verify/verify.h"
+#include "launch/predicate.h"
 #include "transforms/common/uniform_branches.h"
 #include "transforms/dac/run_ahead_cost.h"
 #include "transforms/manager/pass.h"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <memory>
@@ -153,6 +155,37 @@ TEST_CASE("A ring for a block of unknown size asks the launch") {
   REQUIRE(result.ledger.size() == 1);
   CHECK(result.ledger[0].discharge == Discharge::launch_checked);
   CHECK(result.ledger[0].reason == "ntid.x*ntid.y*ntid.z <= 96");
+}
+
+TEST_CASE("With `few`, a loop whose loads wait only with few warps on an SM asks for a small grid") {
+  // Much work in a trip: with all warps that fit, it hides the load.
+  std::string work = sum;
+  for (int i = 0; i < 12; ++i)
+    work += "mad.lo.u32 %r5, %r5, %r5, %r6;";
+  const std::string header = ".reqntid 256\n";
+  const std::string text = loop(work, "setp.lt.u32 %p2, %r4, %r1;", "sm_80", header);
+  CHECK(rewrite(text, "").change == Change::unchanged);
+  const Outcome result = rewrite(text, "few");
+  CHECK(result.change == Change::changed);
+  const auto asks = [](const transforms::Obligation& entry) {
+    return entry.discharge == Discharge::launch_checked && entry.reason.starts_with("nctaid.x*nctaid.y*nctaid.z <= ");
+  };
+  REQUIRE(std::ranges::count_if(result.ledger, asks) == 1);
+  // As many blocks as 108 SMs hold with so many warps; 0 for blocks that have more than that.
+  const std::string reason = std::ranges::find_if(result.ledger, asks)->reason;
+  const auto predicate = launch::LaunchExpression::parse(reason);
+  REQUIRE(predicate);
+  const size_t bracket = reason.find('(');
+  const unsigned long warps = std::stoul(reason.substr(bracket + 1)), blocks = warps / 8;
+  const auto holds = [&](uint32_t grid, uint32_t block) {
+    launch::LaunchFacts facts;
+    facts.grid = {grid, 1, 1};
+    facts.block = {block, 1, 1};
+    return predicate->holds(facts);
+  };
+  CHECK(holds(static_cast<uint32_t>(108 * blocks), 256));
+  CHECK(!holds(static_cast<uint32_t>(108 * blocks) + 1, 256));
+  CHECK(!holds(1, 1024 * 2));
 }
 
 TEST_CASE("Clocks of a trip, by hand") {
