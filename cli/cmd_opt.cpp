@@ -21,6 +21,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <thread>
 
 namespace ptxrewrite::cli::opt_command {
 
@@ -42,6 +43,7 @@ struct OptOptions {
   transforms::StageFilter print_after;
   bool print_changed = false;
   std::optional<uint64_t> stop_after;
+  uint32_t jobs = 1; // 0: one for each hardware thread
 };
 
 Diagnostic warning(std::string message) {
@@ -96,7 +98,8 @@ OptimiseSettings settings_of(const OptOptions& options) {
           .gives_back = options.pipeline.optimise,
           .wants_figures = options.report.statistics && !options.pipeline.gpu.empty(),
           .may_run_ptxas = !options.pipeline.no_ptxas,
-          .architecture = options.pipeline.gpu};
+          .architecture = options.pipeline.gpu,
+          .jobs = options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency())};
 }
 
 void show_report(const OptOptions& options, const Optimised& result, const Session& session,
@@ -258,6 +261,11 @@ Action set_up(Options& command, const Session& session) {
       .delimiter(',')
       .one_each();
   command.add_flag("--print-changed", options->print_changed, "print functions after each pass that changed them");
+  command
+      .add_option("-j,--jobs", options->jobs,
+                  "rewrite the kernels of a module in so many processes, with the same result (default 1; 0: one for "
+                  "each hardware thread)")
+      .type_name("N");
   command.add_option("--stop-after", options->stop_after, "run only the first N passes, counted over all functions")
       .type_name("N");
   return [options, &session] { return run_opt(*options, session); };

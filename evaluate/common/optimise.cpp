@@ -1,5 +1,6 @@
 #include "evaluate/common/optimise.h"
 
+#include "evaluate/common/parallel_pipeline.h"
 #include "grammar/reader.h"
 #include "ir/core/print.h"
 #include "launch/side_file.h"
@@ -16,12 +17,19 @@ const char* const optimising_pipeline = "memory,narrow,warp,packed,divisor,r2d2,
 namespace {
 
 Result<Optimised> run_passes(std::unique_ptr<ir::Module> module, const transforms::Pipeline& pipeline,
-                             const transforms::RunOptions& options) {
+                             const transforms::RunOptions& options, unsigned jobs) {
   Optimised result;
   if (only_annotates(pipeline, options.form)) {
     transforms::AnnotatedText annotated = annotated_text(*module, pipeline, options);
     result.report = std::move(annotated.report);
     result.text = std::move(annotated.text);
+  } else if (jobs > 1 && can_share_out(*module, pipeline, options)) {
+    Result<transforms::PipelineReport> report = run_shared_out(*module, pipeline, options, jobs, result.text);
+    if (!report) return report.error();
+    result.report = *std::move(report);
+    result.is_shared_out = true;
+    log(LogLevel::debug, module->source.name() + ": " + std::to_string(jobs) + " processes have shared " +
+                             std::to_string(result.report.functions.size()) + " kernels");
   } else {
     Result<transforms::PipelineReport> report = run_pipeline(*module, pipeline, options);
     if (!report) return report.error();
@@ -72,7 +80,7 @@ Status weigh(const transforms::Pipeline& pipeline, const OptimiseSettings& setti
     Diagnostics ignored; // the same text was parsed before
     transforms::RunOptions again = settings.run;
     again.excluded = lost;
-    Result<Optimised> second = run_passes(grammar::read_module(source, ignored), pipeline, again);
+    Result<Optimised> second = run_passes(grammar::read_module(source, ignored), pipeline, again, settings.jobs);
     if (!second) return second.error();
     for (const std::string& name : lost)
       second->report.remarks.push_back(
@@ -89,7 +97,14 @@ Status weigh(const transforms::Pipeline& pipeline, const OptimiseSettings& setti
 }
 
 void write_conditions(Optimised& result) {
-  Result<launch::Variants> variants = launch::Variants::of(*result.module, nullptr);
+  std::unique_ptr<ir::Module> read_again; // conditions are annotations of kernels
+  if (result.is_shared_out) {
+    if (result.text.find("//@") == std::string::npos) return;
+    Diagnostics ignored;
+    read_again = grammar::read_module(SourceFile(result.module->source.name(), result.text), ignored);
+    if (!read_again) return;
+  }
+  Result<launch::Variants> variants = launch::Variants::of(read_again ? *read_again : *result.module, nullptr);
   if (!variants) return;
   std::vector<launch::LeftOut> left_out;
   if (launch::SideFile side_file = variants->as_side_file(left_out); !side_file.kernels.empty())
@@ -106,7 +121,7 @@ void write_conditions(Optimised& result) {
 
 Result<Optimised> optimise(std::unique_ptr<ir::Module> module, const transforms::Pipeline& pipeline,
                            const OptimiseSettings& settings) {
-  Result<Optimised> result = run_passes(std::move(module), pipeline, settings.run);
+  Result<Optimised> result = run_passes(std::move(module), pipeline, settings.run, settings.jobs);
   if (!result) return result;
   if (!settings.may_run_ptxas)
     result->no_figures = "--no-ptxas";

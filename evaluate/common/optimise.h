@@ -20,16 +20,18 @@ struct OptimiseSettings {
   bool wants_figures = false; // compute Optimised::before and after, regardless of cost
   bool may_run_ptxas = true;  // if false, nothing is weighed
   std::string architecture;   // the assembler's target ("sm_90"); "": the text's own target
+  unsigned jobs = 1;          // processes that share the kernels, with the same result; 1: none but this one
 };
 
 struct Optimised {
-  std::unique_ptr<ir::Module> module;
+  std::unique_ptr<ir::Module> module; // rewritten, or as it was read if several processes have shared the kernels
   transforms::PipelineReport report;
   std::string text;
   std::string side_file;            // "" if no kernel has variants
   std::vector<Diagnostic> warnings; // with ranges in the module's source
   ir::FiguresByFunction before, after;
   std::string no_figures; // why figures are missing
+  bool is_shared_out = false;
 };
 
 // `module` must be as it was read. Fails on defects of a pass, found by RunOptions::verify_each.

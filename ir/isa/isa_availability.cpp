@@ -3,7 +3,9 @@
 #include "ir/isa/isa_match.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <string>
 
 namespace ptxrewrite::ir {
 
@@ -71,16 +73,8 @@ bool any_target_fits(std::string_view column, PtxVersion version, std::string_vi
   return false;
 }
 
-} // namespace
-
-std::optional<PtxVersion> parse_version(std::string_view text) {
-  if (text.empty() || text[0] < '0' || text[0] > '9') return std::nullopt;
-  return version_of(text);
-}
-
-std::string why_not_available(const Form& form, PtxVersion version, std::string_view target) {
-  if (form.opaque || form.extension || target.empty()) return {};
-  target = bare(target);
+// `target` without its prefix.
+std::string search_availability(const Form& form, PtxVersion version, std::string_view target) {
   const table::OpcodeRows& rows = table::rows_of(form.opcode);
   const bool available = table::match_only(rows, form.modifiers, [&](const table::Row& row) {
     return row.text->version.empty() ||
@@ -94,6 +88,31 @@ std::string why_not_available(const Form& form, PtxVersion version, std::string_
     reason += ", " + std::string(match.row->text->targets);
     if (reasons.find(reason) == std::string::npos) reasons += (reasons.empty() ? "needs " : " or ") + reason;
   }
+  return reasons;
+}
+
+} // namespace
+
+std::optional<PtxVersion> parse_version(std::string_view text) {
+  if (text.empty() || text[0] < '0' || text[0] > '9') return std::nullopt;
+  return version_of(text);
+}
+
+std::string why_not_available(const Form& form, PtxVersion version, std::string_view target) {
+  if (form.opaque || form.extension || target.empty()) return {};
+  // Questions repeat: a module has one version, one or two targets and few forms.
+  struct Available {
+    FormId form;
+    PtxVersion version;
+    std::string target;
+  };
+  constexpr size_t kept = 256;
+  thread_local std::array<Available, kept> recent;
+  if (!form.id) return search_availability(form, version, bare(target));
+  Available& known = recent[form.id.index() % kept];
+  if (known.form == form.id && known.version == version && known.target == target) return {};
+  std::string reasons = search_availability(form, version, bare(target));
+  if (reasons.empty()) known = {form.id, version, std::string(target)};
   return reasons;
 }
 

@@ -17,6 +17,9 @@ using ir::Operand;
 using ir::OperandKind;
 using ir::ScalarType;
 
+// Longer sums are not taken apart further: each of their instructions is the root of a sum itself.
+constexpr size_t most_taken_apart = 128;
+
 // A plain summand is a product with 1.
 struct Summand {
   enum class Kind : uint8_t { plain, product, difference } kind = Kind::plain;
@@ -57,11 +60,12 @@ private:
   Editor& editor_;
   InstructionId root_;
   std::vector<Summand> summands_;
+  size_t taken_apart_ = 0; // instructions
 };
 
 void Sum::add_summand(const Operand& operand) {
   const InstructionId id = editor_.computation(operand);
-  const bool is_ours = id && editor_.readers(operand.as_value()) == 1 &&
+  const bool is_ours = id && taken_apart_ < most_taken_apart && editor_.readers(operand.as_value()) == 1 &&
                        editor_.function().instructions[id].block == editor_.function().instructions[root_].block;
   if (is_ours && is_sum(canonical(editor_.mnemonic(id)))) {
     take_apart(id);
@@ -89,6 +93,7 @@ void Sum::find_bytes() {
 }
 
 void Sum::take_apart(InstructionId id) {
+  ++taken_apart_;
   const std::span<const Operand> view = editor_.sources(id);
   const std::vector<Operand> sources(view.begin(), view.end());
   const std::string_view mnemonic = canonical(editor_.mnemonic(id));

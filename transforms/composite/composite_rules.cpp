@@ -6,7 +6,6 @@
 #include <cassert>
 #include <cctype>
 #include <charconv>
-#include <unordered_map>
 
 namespace ptxrewrite::transforms::legal::composite {
 
@@ -362,14 +361,13 @@ std::span<const Synonym> synonyms() {
 }
 
 std::string_view canonical(std::string_view mnemonic) {
-  static const std::unordered_map<std::string_view, std::string_view> table = [] {
-    std::unordered_map<std::string_view, std::string_view> rows;
-    for (const Synonym& synonym : synonym_table)
-      rows.emplace(synonym.other, synonym.canonical);
-    return rows;
-  }();
-  const auto found = table.find(mnemonic);
-  return found == table.end() ? mnemonic : found->second;
+  // A dozen rows: most words differ in their length or in one of two letters.
+  if (mnemonic.size() < 4) return mnemonic;
+  for (const Synonym& synonym : synonym_table)
+    if (synonym.other.size() == mnemonic.size() && synonym.other[1] == mnemonic[1] &&
+        synonym.other[mnemonic.size() - 3] == mnemonic[mnemonic.size() - 3] && synonym.other == mnemonic)
+      return synonym.canonical;
+  return mnemonic;
 }
 
 bool commutes(std::string_view mnemonic) {

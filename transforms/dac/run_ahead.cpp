@@ -97,6 +97,7 @@ private:
   std::optional<Attempt> attempt_;
   std::optional<RunAheadCost> cost_;
   std::vector<Candidate> taken_;
+  std::vector<InstructionId> writers_; // of memory, and calls
   std::vector<InstructionId> uniform_; // branches
   unsigned few_warps_ = 0;             // the variant pays in launches with at most so many warps on an SM; 0: in any
 };
@@ -113,6 +114,7 @@ bool RunAhead::read_options() {
 }
 
 void RunAhead::look_at_kernel() {
+  writers_ = writers_of(function_);
   const ir::Module& module = function_.module();
   capability_ = ir::target_capability(module);
   for (const ir::FunctionDirective& directive : function_.directives) {
@@ -162,7 +164,7 @@ std::string RunAhead::why_no_ring(const Candidate& candidate) const {
 std::string RunAhead::make(Candidate& candidate, const RunAheadPlanner& planner, ir::LinearForms& forms,
                            std::vector<StayingLoad>& staying) const {
   RunAheadPlan& plan = candidate.plan;
-  const MemoryOrder order(forms, *attempt_, context_.assumes(noalias_parameters), plan.loop,
+  const MemoryOrder order(forms, *attempt_, context_.assumes(noalias_parameters), plan.loop, writers_,
                           candidate.choice.form == RunAheadForm::producer);
   std::vector<RunAheadLoad> loads;
   for (const RunAheadLoad& load : plan.loads) {

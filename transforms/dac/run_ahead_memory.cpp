@@ -37,62 +37,77 @@ bool is_affine(const LinearForm& form) {
          form.kind != ir::ValueClass::mod_linear && form.kind != ir::ValueClass::divergent_linear;
 }
 
+bool is_elsewhere(const ir::Form& form) {
+  return ir::is_shared(form.space) || form.space == StateSpace::local || ir::is_param(form.space);
+}
+
 bool is_block_barrier(const ir::Form& form) {
   return form.opcode == Opcode::bar || form.opcode == Opcode::barrier;
 }
 
 } // namespace
 
-MemoryOrder::MemoryOrder(ir::LinearForms& forms, const Attempt& attempt, bool assume_noalias, LoopId loop,
-                         bool by_another_thread)
-    : forms_(forms), function_(forms.function()), attempt_(attempt), assume_noalias_(assume_noalias), loop_(loop),
-      barriers_(by_another_thread) {
-  scan();
+std::vector<InstructionId> writers_of(const ir::Function& function) {
+  std::vector<InstructionId> writers;
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block)) {
+      if (function.instructions[id].kind != InstructionKind::real) continue;
+      const ir::Form& form = function.form_of(id);
+      if (form.effects.call || (form.effects.writes_memory && !is_elsewhere(form))) writers.push_back(id);
+    }
+  return writers;
 }
 
-void MemoryOrder::scan() {
+MemoryOrder::MemoryOrder(ir::LinearForms& forms, const Attempt& attempt, bool assume_noalias, LoopId loop,
+                         std::span<const InstructionId> writers, bool by_another_thread)
+    : forms_(forms), function_(forms.function()), attempt_(attempt), assume_noalias_(assume_noalias), loop_(loop),
+      barriers_(by_another_thread) {
+  scan(writers);
+}
+
+void MemoryOrder::scan(std::span<const InstructionId> writers) {
   for (BlockId block : forms_.loops().loops()[loop_].blocks)
     for (InstructionId id : function_.instructions_in(block))
       if (function_.instructions[id].kind == InstructionKind::real) scan_instruction(id, true);
   if (!barriers_) return;
   if (!function_.is_entry && refusal_.empty()) refusal_ = "callers may write between barriers";
-  for (BlockId block : function_.layout)
-    if (!forms_.loops().contains(loop_, block))
-      for (InstructionId id : function_.instructions_in(block))
-        if (function_.instructions[id].kind == InstructionKind::real) scan_instruction(id, false);
+  for (InstructionId id : writers)
+    if (!forms_.loops().contains(loop_, function_.instructions[id].block)) scan_instruction(id, false);
 }
 
 void MemoryOrder::scan_instruction(InstructionId id, bool in_loop) {
   const ir::Form& form = function_.form_of(id);
-  const std::string what = "'" + std::string(form.mnemonic) + "'" + line_of(function_, id);
-  const auto refuse = [&](const std::string& why) {
-    if (refusal_.empty()) refusal_ = why;
+  // `before`, the instruction, `behind`. Written for the first refusal only.
+  const auto refuse = [&](std::string_view before, std::string_view behind) {
+    if (refusal_.empty())
+      refusal_ =
+          std::string(before) + "'" + std::string(form.mnemonic) + "'" + line_of(function_, id) + std::string(behind);
   };
-  if (form.effects.call) return refuse("the function called by " + what + " may write to memory");
+  if (form.effects.call) return refuse("the function called by ", " may write to memory");
   if (form.effects.barrier && !form.effects.writes_memory) {
     if (!in_loop) return;
     if (is_block_barrier(form))
       barriers_ = true;
     else
-      refuse(what + " orders memory");
+      refuse("", " orders memory");
     return;
   }
-  const bool elsewhere = ir::is_shared(form.space) || form.space == StateSpace::local || ir::is_param(form.space);
+  const bool elsewhere = is_elsewhere(form);
   if (in_loop && form.effects.reads_memory && !form.effects.writes_memory && !elsewhere &&
       (form.effects.atomic || form.effects.volatile_result))
-    return refuse(what + " may see what other threads write");
+    return refuse("", " may see what other threads write");
   if (!form.effects.writes_memory || elsewhere) return;
   const bool is_store = form.opcode == Opcode::st,
              is_atomic = form.opcode == Opcode::atom || form.opcode == Opcode::red;
-  if (!is_store && !is_atomic) return refuse(what + " writes to memory");
+  if (!is_store && !is_atomic) return refuse("", " writes to memory");
   if (form.has(ir::Modifier::acquire) || form.has(ir::Modifier::release) || form.has(ir::Modifier::acq_rel) ||
       (is_store && (form.effects.atomic || form.effects.volatile_result)))
-    return refuse(what + " orders memory");
+    return refuse("", " orders memory");
   Write write{id, 0, (ir::bit_width(form.type()) + 7) / 8 * form.vector_width, is_atomic};
   const auto operands = function_.operands_of(id);
   while (write.address < operands.size() && !operands[write.address].is(OperandKind::address))
     ++write.address;
-  if (write.address >= operands.size()) return refuse(what + " writes to memory");
+  if (write.address >= operands.size()) return refuse("", " writes to memory");
   writes_.push_back(write);
 }
 

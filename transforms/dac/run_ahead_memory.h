@@ -18,6 +18,7 @@
 #include "transforms/dac/run_ahead_plan.h"
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,10 +37,14 @@ struct MemoryClaim {
   std::vector<ir::ObligationId> obligations; // of the linear forms of the addresses
 };
 
+// The instructions that may write to memory of other threads, and calls, in the order of the text.
+std::vector<ir::InstructionId> writers_of(const ir::Function& function);
+
 class MemoryOrder {
 public:
+  // `writers`: writers_of the function, for `by_another_thread`.
   MemoryOrder(ir::LinearForms& forms, const Attempt& attempt, bool assume_noalias, ir::LoopId loop,
-              bool by_another_thread = false);
+              std::span<const ir::InstructionId> writers, bool by_another_thread);
 
   // Why the load cannot be issued `distance` trips early. Empty if it can, under the claims that are added.
   std::string check(const RunAheadLoad& load, unsigned distance, std::vector<MemoryClaim>& claims) const;
@@ -52,7 +57,7 @@ private:
     bool atomic = false;
   };
 
-  void scan();
+  void scan(std::span<const ir::InstructionId> writers);
   void scan_instruction(ir::InstructionId id, bool in_loop);
   std::string check_against(const RunAheadLoad& load, const Write& write, unsigned distance,
                             std::vector<MemoryClaim>& claims) const;

@@ -159,44 +159,161 @@ std::vector<bool> Planner::used_increments() const {
   return used;
 }
 
-double Planner::added_weight(LoopId inside) const {
+// Dynamic instructions that set the register before its loop and advance it in the loop.
+double Planner::increment_weight(const Increment& increment, LoopId inside) const {
   const ir::LoopForest& loops = forms_.loops();
-  auto counts = [&](BlockId block) { return !inside || loops.contains(inside, block); };
-  double sum = added_by_joins(inside);
-  std::vector<bool> used = used_increments();
-  for (size_t i = 0; i < increments_.size(); ++i) {
-    if (!used[i]) continue;
-    LoopId loop = increments_[i].chain.back().loop;
-    bool one = increments_[i].width == 32 || wide_product(forms_.expressions(), increments_[i].chain.back().step);
-    std::string_view addition = one ? "add.s32" : "add.s64";
-    for (EdgeId edge : forms_.control_flow().predecessors(loops.loops()[loop].header)) {
-      BlockId from = function_.edges[edge].from;
-      if (counts(from)) sum += weight_of(loops.contains(loop, from) ? addition : "mov.b32", from);
-    }
+  const LoopId loop = increment.chain.back().loop;
+  const bool one = increment.width == 32 || wide_product(forms_.expressions(), increment.chain.back().step);
+  const std::string_view addition = one ? "add.s32" : "add.s64";
+  double sum = 0;
+  for (EdgeId edge : forms_.control_flow().predecessors(loops.loops()[loop].header)) {
+    const BlockId from = function_.edges[edge].from;
+    if (!inside || loops.contains(inside, from))
+      sum += weight_of(loops.contains(loop, from) ? addition : "mov.b32", from);
   }
-  for (const LinearSite& site : sites_)
-    if (site.address == LinearSite::whole_result && takes_part(site) &&
-        counts(function_.instructions[site.instruction].block))
-      sum += replacement_weight(site);
   return sum;
 }
+
+double Planner::added_weight(LoopId inside) const {
+  double sum = added_by_joins(inside);
+  std::vector<bool> used = used_increments();
+  for (size_t i = 0; i < increments_.size(); ++i)
+    if (used[i]) sum += increment_weight(increments_[i], inside);
+  for (const LinearSite& site : sites_) {
+    if (site.address != LinearSite::whole_result || !takes_part(site)) continue;
+    const BlockId block = function_.instructions[site.instruction].block;
+    if (!inside || forms_.loops().contains(inside, block)) sum += replacement_weight(site);
+  }
+  return sum;
+}
+
+namespace {
+
+// Liveness that grows when further operands are read, and shrinks again if that is undone.
+class GrowingLiveness {
+public:
+  GrowingLiveness(const ir::LinearForms& forms, ir::Liveliness::Result live)
+      : function_(forms.function()), forms_(forms), live_(std::move(live)) {}
+
+  bool needed(InstructionId id) const { return live_.needed(id); }
+
+  // Reads the values, and all that they depend on. `ignored`: operands that are not read.
+  template <class Ignored> void read(std::vector<ValueId> values, Ignored&& ignored) {
+    while (!values.empty()) {
+      const ValueId value = values.back();
+      values.pop_back();
+      if (live_.read(value)) continue;
+      live_.values[value.index()] = true;
+      values_.push_back(value);
+      const ir::DefinitionSite& site = forms_.def_use().definition(value);
+      if (site.is_parameter()) {
+        for (EdgeId edge : forms_.control_flow().predecessors(site.block))
+          if (site.parameter < function_.edges[edge].arguments.count)
+            values.push_back(function_.arguments(edge)[site.parameter]);
+        continue;
+      }
+      const InstructionId id = site.instruction;
+      if (!id || live_.needed(id)) continue;
+      live_.instructions[id.index()] = true;
+      instructions_.push_back(id);
+      const std::span<const Operand> operands = function_.operands_of(id);
+      for (size_t i = 0; i < operands.size(); ++i)
+        if (operands[i].is(ir::OperandKind::value) && !operands[i].is_definition() && !ignored(id, i))
+          values.push_back(operands[i].as_value());
+      if (ValueId guard = function_.instructions[id].guard) values.push_back(guard);
+    }
+  }
+
+  void restart(ir::Liveliness::Result live) {
+    live_ = std::move(live);
+    keep();
+  }
+  // Instructions needed since the last keep() or undo().
+  const std::vector<InstructionId>& grown() const { return instructions_; }
+  void keep() {
+    instructions_.clear();
+    values_.clear();
+  }
+  void undo() {
+    for (InstructionId id : instructions_)
+      live_.instructions[id.index()] = false;
+    for (ValueId value : values_)
+      live_.values[value.index()] = false;
+    keep();
+  }
+
+private:
+  const ir::Function& function_;
+  const ir::LinearForms& forms_;
+  ir::Liveliness::Result live_;
+  std::vector<InstructionId> instructions_;
+  std::vector<ValueId> values_;
+};
+
+} // namespace
 
 // Removes increments that cost more than they save, as seen from inside the loops: the first value of an address is
 // available in a linear register in any case. On a tie, the register shared by all threads is kept (paper §3.1.2): it
 // frees a register in each thread.
+//
+// Each one is weighed by the difference that it makes: the instructions that its sites need again without it, and the
+// registers that nothing else uses. Sites of joins also read a predicate and are weighed as a whole.
 void Planner::drop_useless_increments() {
-  std::vector<size_t> readers(increments_.size());
+  std::vector<std::vector<const LinearSite*>> sites(increments_.size());
   for (const LinearSite& site : sites_)
-    if (site.increment != none) ++readers[site.increment];
+    if (site.increment != none) sites[site.increment].push_back(&site);
   std::vector<uint32_t> order(increments_.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::ranges::stable_sort(order, {}, [&](uint32_t i) { return readers[i]; });
+  std::ranges::stable_sort(order, {}, [&](uint32_t i) { return sites[i].size(); });
+  const auto ignored = [&](InstructionId id, size_t operand) { return replaced(id, operand); };
+  GrowingLiveness live(forms_, simulate());
+  // By increment: participating sites and used increments that start from it.
+  std::vector<size_t> users(increments_.size());
+  const std::vector<bool> used = used_increments();
+  for (uint32_t i = 0; i < increments_.size(); ++i) {
+    users[i] += sites[i].size();
+    if (used[i] && increments_[i].parent != none) ++users[increments_[i].parent];
+  }
   for (uint32_t i : order) {
-    if (readers[i] == 0) continue;
-    LoopId outermost = increments_[i].chain.front().loop;
-    double with = gain(outermost);
-    enabled_[i] = false;
-    if (gain(outermost) <= with) enabled_[i] = true;
+    if (sites[i].empty()) continue;
+    const LoopId outermost = increments_[i].chain.front().loop;
+    const bool plain = std::ranges::all_of(sites[i], [](const LinearSite* site) {
+      return site->join == none && !site->counter && site->address != LinearSite::whole_result;
+    });
+    if (!plain) {
+      const double with = gain(outermost);
+      enabled_[i] = false;
+      if (gain(outermost) <= with)
+        enabled_[i] = true;
+      else
+        live.restart(simulate());
+    } else {
+      enabled_[i] = false;
+      std::vector<ValueId> read;
+      for (const LinearSite* site : sites[i])
+        if (live.needed(site->instruction)) {
+          const Operand& operand = function_.operands_of(site->instruction)[site->address + 1];
+          if (operand.is(ir::OperandKind::value)) read.push_back(operand.as_value());
+        }
+      live.read(std::move(read), ignored);
+      double lost = 0, saved = 0;
+      for (InstructionId id : live.grown())
+        if (forms_.loops().contains(outermost, function_.instructions[id].block)) lost += weight(id);
+      // The chain of registers that only this one uses.
+      for (uint32_t one = i; one != none && users[one] == (one == i ? sites[i].size() : 1);
+           one = increments_[one].parent)
+        saved += increment_weight(increments_[one], outermost);
+      if (lost >= saved) {
+        enabled_[i] = true;
+        live.undo();
+      } else {
+        live.keep();
+      }
+    }
+    if (enabled_[i]) continue;
+    users[i] -= sites[i].size();
+    for (uint32_t one = i; one != none && users[one] == 0; one = increments_[one].parent)
+      if (const uint32_t parent = increments_[one].parent; parent != none) --users[parent];
   }
   for (const LinearSite& site : sites_)
     if (site.increment != none && !enabled_[site.increment])

@@ -57,6 +57,7 @@ private:
   // By increment: is it read by a site that takes part, or is it the parent of one that is read?
   std::vector<bool> used_increments() const;
   double added_weight(ir::LoopId inside = {}) const;
+  double increment_weight(const Increment& increment, ir::LoopId inside) const;
 
   // --- several paths (r2d2_joins.cpp) ---
   struct PathChoice {

@@ -184,9 +184,13 @@ void Planner::consider_result(InstructionId id, ir::ReaderCounts& counts, const 
   for (const Operand& operand : operands)
     if (operand.is(OperandKind::value) && !operand.is_definition() && !operand.has(ir::OperandFlag::old_value))
       read.push_back(operand.as_value());
+  const auto is_usable = [&] { return guarded ? usable_alternative(id, site) : usable(form, result, site); };
+  // Before the release, which may follow long chains.
+  const bool weighs = weight(id) > 0;
+  if (weighs && !is_usable()) return;
   double released = counts.release(read, [&](InstructionId dead) { return weight(dead); });
   // The replacement costs nothing at best.
-  bool worth = released + weight(id) > 0 && (guarded ? usable_alternative(id, site) : usable(form, result, site));
+  bool worth = weighs || (released > 0 && is_usable());
   // A result alone does not justify a new increment register.
   worth = worth && (!site.moves() || choose_offset_of_result(site, used));
   std::vector<InstructionId> readers;

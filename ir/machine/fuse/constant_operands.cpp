@@ -23,14 +23,25 @@ bool literal_is_zero(const LoweringContext& context, ValueId value) {
   return operand && operand->is_constant() && operand->immediate == 0;
 }
 
+using Places = std::map<BlockId, InstructionId>;
+
+// The blocks of places behind another place for which the predicate holds.
+template <class Holds>
+std::set<BlockId> places_behind(const LoweringContext& context, const Places& places, Holds&& holds) {
+  if (places.size() < 2) return {};
+  std::vector<BlockId> blocks;
+  for (const auto& [block, reader] : places)
+    blocks.push_back(block);
+  const std::vector<BlockId> behind = blocks_behind(context.dominators, std::move(blocks), holds);
+  return {behind.begin(), behind.end()};
+}
+
 // ptxas 13.0 moves a 32-bit constant again in each block that no other such block dominates, except for addresses.
-void move_again(LoweringContext& context, const std::map<BlockId, InstructionId>& places) {
+void move_again(LoweringContext& context, const Places& places) {
   bool first = true;
+  const std::set<BlockId> behind = places_behind(context, places, [](BlockId, BlockId) { return true; });
   for (const auto& [block, reader] : places) {
-    const bool dominated = std::ranges::any_of(places, [&](const auto& other) {
-      return other.first != block && context.dominators.dominates(other.first, block);
-    });
-    if (dominated || context.absorbed[reader.index()] || std::exchange(first, false)) continue;
+    if (behind.contains(block) || context.absorbed[reader.index()] || std::exchange(first, false)) continue;
     context.move_constant(reader);
   }
 }
@@ -111,11 +122,12 @@ void weigh_wide_literals(LoweringContext& context) {
   LiteralPlaces literals;
   context.for_each_needed([&](InstructionId id) { find_wide_literals(context, literals, id); });
   const ConstantRanges ranges(context);
-  for (const auto& [factor, places] : literals)
+  for (const auto& [factor, places] : literals) {
+    const std::set<BlockId> behind =
+        places_behind(context, places, [&](BlockId from, BlockId to) { return ranges.keeps(from, to); });
     for (const auto& [block, reader] : places)
-      if (std::ranges::none_of(
-              places, [&](const auto& other) { return other.first != block && ranges.keeps(other.first, block); }))
-        context.move_constant(reader);
+      if (!behind.contains(block)) context.move_constant(reader);
+  }
 }
 
 // The literal, directly or through moves to registers; nullptr if it is not a literal.

@@ -7,9 +7,17 @@ namespace ptxrewrite::ir {
 
 ConstantRanges::ConstantRanges(const LoweringContext& context)
     : context_(context), loops_(context.function, context.flow, context.dominators) {
-  for (LoopId loop : loops_.loops().ids())
-    if (std::ranges::count_if(loops_.loops()[loop].blocks, [&](BlockId block) { return begins_anew(block); }) > 1)
-      branching_.push_back(loop);
+  is_branching_.resize(loops_.loops().size());
+  for (LoopId loop : loops_.loops().ids()) {
+    size_t beginnings = 0;
+    for (BlockId block : loops_.loops()[loop].blocks) {
+      beginnings += begins_anew(block);
+      if (beginnings > 1) break;
+    }
+    if (beginnings < 2) continue;
+    branching_.push_back(loop);
+    is_branching_[loop.index()] = true;
+  }
 }
 
 // False if the block only continues its single predecessor.
@@ -45,6 +53,9 @@ bool ConstantRanges::keeps(BlockId from, BlockId to) const {
   if (from == to) return true;
   if (!context_.dominators.dominates(from, to)) return false;
   if (branching_.empty()) return true;
+  // Most often the answer is the innermost loop of `to`.
+  const LoopId innermost = loops_.innermost(to);
+  if (innermost && is_branching_[innermost.index()] && !loops_.contains(innermost, from)) return false;
   const std::vector<bool> behind = reached(from, from, false), ahead = reached(to, from, true);
   return std::ranges::none_of(branching_, [&](LoopId loop) {
     if (loops_.contains(loop, from)) return false;

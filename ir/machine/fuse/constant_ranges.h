@@ -4,6 +4,7 @@
 #include "ir/flow/loops.h"
 #include "ir/machine/prepare/lowering_context.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace ptxrewrite::ir {
@@ -23,7 +24,23 @@ private:
 
   const LoweringContext& context_;
   LoopForest loops_;
-  std::vector<LoopId> branching_; // loops of several blocks
+  std::vector<LoopId> branching_;  // loops of several blocks
+  std::vector<bool> is_branching_; // by LoopId
 };
+
+// The blocks that another block of the list dominates for which holds(dominator, block) is true.
+template <class Holds>
+std::vector<BlockId> blocks_behind(const DominatorTree& dominators, std::vector<BlockId> blocks, Holds&& holds) {
+  std::ranges::sort(blocks, {}, [&](BlockId block) { return dominators.preorder(block); });
+  std::vector<BlockId> behind, above; // above: the blocks that dominate the present one
+  for (BlockId block : blocks) {
+    while (!above.empty() && !dominators.dominates(above.back(), block))
+      above.pop_back();
+    if (std::ranges::any_of(above, [&](BlockId other) { return other != block && holds(other, block); }))
+      behind.push_back(block);
+    above.push_back(block);
+  }
+  return behind;
+}
 
 } // namespace ptxrewrite::ir
