@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""agreement_figures against figures computed by hand, and rows that it must refuse.
+"""agreement_figures and power.py against figures computed by hand, and rows that must be refused.
 
 usage: check_statistics.py AGREEMENT_FIGURES
 """
+import os
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import power  # noqa: E402
 
 # silicon, estimate. Relative errors 0, 7/2, 2/3: mean 138.9 %; their 90th percentile is at 1.8 of the sorted ones,
 # 2/3 + 0.8 (7/2 - 2/3) = 293.3 %. Ranks are reversed. The pick is the least estimate, 4 instead of 2: 100 %.
@@ -35,6 +39,11 @@ def main():
         found = figures(tool, pairs)
         if found != expected:
             wrong.append(f"{pairs}: {found} instead of {expected}")
+    # Two launches of 2 s in the model: 30 J, 20 of them constant (5 W over 4 s). Silicon takes 1 s each: 10 / 2 + 5 W.
+    energies = {"AccelWattch QV100 x": {"joule": 30, "static": 20}, "GPUWattch y": {"joule": 1, "static": 0}}
+    watts = power.powers(energies, launches=2, seconds=4, silicon_seconds=1)
+    if watts != {"AccelWattch QV100 x": (7.5, 10)}:
+        wrong.append(f"watts: {watts}")
     for pairs in ([(0, 1)], [(1, -1)], [("x", 1)], [("1", "")]):
         if run(tool, pairs).returncode != 2:
             wrong.append(f"{pairs}: taken for a row")

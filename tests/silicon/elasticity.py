@@ -46,7 +46,8 @@ def machine(folder, memory, core):
     return path
 
 
-def seconds(tool, folder, program, gpu):
+def kernels(tool, folder, program, gpu):
+    """The scored kernels of a program."""
     sample, sizes = PROGRAMS[program]
     launch = os.path.join(cases.SAMPLES, sample, sample + ".toml")
     with open(launch) as file:
@@ -59,7 +60,11 @@ def seconds(tool, folder, program, gpu):
         file.write(text)
     command = [tool, "score", path, "--size", "silicon", "--gpu", gpu, "--sample", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return sum(kernel["seconds"] for kernel in json.loads(done.stdout)["files"][0]["versions"][0]["kernels"])
+    return json.loads(done.stdout)["files"][0]["versions"][0]["kernels"]
+
+
+def seconds(tool, folder, program, gpu):
+    return sum(kernel["seconds"] for kernel in kernels(tool, folder, program, gpu))
 
 
 def elasticities(slow_memory, fast, slow_core):

@@ -47,8 +47,17 @@ def write(about, columns, rows):
         print("\t".join(str(cell) for cell in row))
 
 
+# By benchmark of set A: its name in the table of watts. gen_sim_power_csv.py there names the kernels "_k1" and "_k2".
+SET_A_POWER = {"b+tree-rodinia-3.1": "btree", "parboil-sad": "parboil_sad", "parboil-sgemm": "parboil_sgemm",
+               "parboil-mri-q": "parboil_mriq"}
+SET_A_SECOND = {"findK", "bpnn_adjust_weights_cuda", "CUDAkernel2DCT", "fwtBatch1Kernel", "mergeSortSharedKernel",
+                "inverseCNDKernel"}
+
+
 def set_a(path):
     copy = Copy(path, "2260456ea5e6a1420f5734f145a4b7d8ab1d4737")
+    watts = {row[""]: row["mean HW_power"]
+             for row in copy.rows_of("util/accelwattch/accelwattch_hw_profiler/hw_power_validation_volta.csv")}
     short = {"findRangeK": "findRangeK", "findK": "findK"}
     rows = []
     for row in copy.rows_of("util/accelwattch/accelwattch_hw_profiler/hw_perf.csv"):
@@ -62,12 +71,17 @@ def set_a(path):
         rows.append([f"{benchmark}/{name}"] + [number(row[key]) for key in (
             "Elapsed_Cycles", "L1_RH", "L1_RM", "L2_RH", "L2_RM", "DRAM_Rd", "DRAM_Wr", "Pipeline_Duty",
             "Num_Idle_SMs")])
+        program = SET_A_POWER.get(benchmark, benchmark.split("-")[0])
+        watt = watts.get(f"{program}_k{2 if name in SET_A_SECOND else 1}")
+        rows[-1].append(number(watt) if watt else "")
     write("""
-Quadro GV100, clocks and counters of single launches, means over the launches of a kernel.
+Quadro GV100, clocks and counters of single launches, means over the launches of a kernel; watts of the board while the
+kernel is launched again and again at 65 degrees Celsius, means of 5 runs.
 Source: github.com/accel-sim/accel-sim-framework, commit 2260456ea5e6a1420f5734f145a4b7d8ab1d4737,
-util/accelwattch/accelwattch_hw_profiler/hw_perf.csv (AccelWattch, Kandiah et al., MICRO 2021). Sectors of 32 bytes.
+util/accelwattch/accelwattch_hw_profiler/hw_perf.csv and hw_power_validation_volta.csv (AccelWattch, Kandiah et al.,
+MICRO 2021). Sectors of 32 bytes.
 """, ["name", "clocks", "l1_read_hits", "l1_read_misses", "l2_read_hits", "l2_read_misses", "dram_read_sectors",
-      "dram_write_sectors", "pipeline_duty", "idle_sms"], rows)
+      "dram_write_sectors", "pipeline_duty", "idle_sms", "watt"], rows)
 
 
 # GPU in set B's file names: machine of the program, its SMs. "Quadro" is left out because the model is not given.
@@ -104,7 +118,7 @@ sizes of SET_B_SIZES in extract.py; files that a copy lacks (large ones are kept
 def set_c(path):
     copy = Copy(path, "db54a508953880ad3dfb20194a2d5cb39c4af33c")
     clocks = [("810", "1164"), ("3505", "1164"), ("3505", "595")]
-    times, program = {}, None
+    times, watts, program = {}, {}, None
     name = "datasets/gtxtitanx/realbenchmarks/aggregated_dataset_gtxtitanx.csv"
     for line in copy.bytes_of(name).decode().split():
         cells = line.split(",")
@@ -112,13 +126,14 @@ def set_c(path):
             program = cells[0]
         else:
             times.setdefault(program, {}).setdefault((cells[0], cells[1]), cells[2])
+            watts.setdefault(program, {}).setdefault((cells[0], cells[1]), cells[3])
     write("""
-Programs on a GTX Titan X at several clocks: milliseconds, by MHz of memory and core.
+Programs on a GTX Titan X at several clocks: milliseconds and watts of the board, by MHz of memory and core.
 Source: github.com/hpc-ulisboa/gpuPTXModel, commit db54a508953880ad3dfb20194a2d5cb39c4af33c,
 datasets/gtxtitanx/realbenchmarks/aggregated_dataset_gtxtitanx.csv.
-""", ["program"] + [f"ms_{memory}_{core}" for memory, core in clocks],
-          [[program] + [number(known[pair]) for pair in clocks] for program, known in times.items()
-           if all(pair in known for pair in clocks)])
+""", ["program"] + [f"{unit}_{memory}_{core}" for unit in ("ms", "watt") for memory, core in clocks],
+          [[program] + [number(figures[program][pair]) for figures in (times, watts) for pair in clocks]
+           for program, known in times.items() if all(pair in known for pair in clocks)])
 
 
 def cache_of(copy, name):

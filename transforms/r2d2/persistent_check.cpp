@@ -388,9 +388,9 @@ Checker::Meeting Checker::meeting_at(InstructionId id) const {
   if (kernel_.instructions[id].kind != InstructionKind::real) return Meeting::none;
   const Form& form = kernel_.form_of(id);
   if (form.effects.call) return convergent_callee_ ? Meeting::of_block : Meeting::none;
+  // A barrier with a count waits only for that many arrivals, not for the whole block.
   if (form.kind == InstructionClass::barrier && !form.has(Modifier::warp))
-    return is_counted(kernel_, id) ? Meeting::none : Meeting::of_block; // a counted barrier waits only for the arrivals
-                                                                        // it counts
+    return is_counted(kernel_, id) ? Meeting::none : Meeting::of_block;
   // Without .sync, a warp operation applies to the active lanes and does not wait for others.
   return form.effects.convergent && form.has(Modifier::sync) ? Meeting::of_warp : Meeting::none;
 }
