@@ -61,12 +61,14 @@ class Scorer:
         original = os.path.join(os.environ.get("PTXREWRITE_SILICON", ""), self.options.set, case.original + ".toml")
         if os.environ.get("PTXREWRITE_SILICON") and os.path.exists(original):
             case.source, case.kernel = "original", "*"
-            return [self.options.tool, "score", original]
+            return [self.options.tool, "score", os.path.realpath(original)]  # its files lie beside the target of a link
         path = self.launch_file(case)
         return path and [self.options.tool, "score", path, "--size", "silicon"]
 
     def launch_file(self, case):
-        """A copy of the case's launch file with one additional size."""
+        """A copy of the case's launch file with one additional size. None: there is none, or no compiler for it."""
+        if not case.launch:
+            return None
         with open(case.launch) as file:
             text = file.read()
         ptx = self.compiled(case) if case.source_file else os.path.join(os.path.dirname(case.launch), case.ptx)
