@@ -274,9 +274,10 @@ void PlanBuilder::read_texture(const Node& table, const std::string& what, Textu
   std::optional<uint32_t> index = buffer_index(*buffer, what + ".buffer");
   if (!index) return;
   texture.buffer = *index;
+  // One-dimensional textures over memory have at most 2^28 texels on today's GPUs.
   auto read_extent = [&](const char* key, Int128 least, uint64_t& out) {
     if (const Node* node = table.find(key))
-      if (auto value = scope_.integer(*node, what + "." + key, least, 1 << 24)) out = static_cast<uint64_t>(*value);
+      if (auto value = scope_.integer(*node, what + "." + key, least, 1 << 28)) out = static_cast<uint64_t>(*value);
   };
   if (!table.find("width")) return scope_.error(table.range, what + ": width is missing");
   read_extent("width", 1, texture.width);

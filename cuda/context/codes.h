@@ -15,6 +15,7 @@ enum class Code : int {
   invalid_texture = 18,            // runtime only
   invalid_channel_descriptor = 20, // runtime only
   invalid_copy_direction = 21,     // runtime only
+  invalid_surface = 37,            // runtime only
   missing_configuration = 52,      // runtime only
   invalid_device_function = 98,    // runtime only
   no_device = 100,

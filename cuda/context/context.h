@@ -134,6 +134,8 @@ public:
 
   // --- textures and surfaces, which both have handles
   uint64_t add_texture(const emulator::TextureBinding& binding);
+  // Binds a .texref or .surfref variable at this address, in place of an earlier binding.
+  void bind_reference(uint64_t address, const emulator::TextureBinding& binding) { textures_[address] = binding; }
   Code remove_texture(uint64_t handle);
 
 private:

@@ -86,6 +86,11 @@ Code set_sampling(const Sampling& sampling, emulator::TextureBinding& binding) {
   return Code::success;
 }
 
+Code bind_texture(const TextureResource& resource, const Sampling& sampling, emulator::TextureBinding& binding) {
+  if (const Code code = bind_resource(resource, binding); code != Code::success) return code;
+  return set_sampling(sampling, binding);
+}
+
 } // namespace
 
 Code create_array(Context& context, Array** made, const ChannelDescription& channels, uint64_t width, uint64_t height,
@@ -113,9 +118,23 @@ bool is_array(const Array* array) {
 Code create_texture(Context& context, uint64_t* object, const TextureResource& resource, const Sampling& sampling) {
   if (!object) return Code::invalid_value;
   emulator::TextureBinding binding;
-  if (const Code code = bind_resource(resource, binding); code != Code::success) return code;
-  if (const Code code = set_sampling(sampling, binding); code != Code::success) return code;
+  if (const Code code = bind_texture(resource, sampling, binding); code != Code::success) return code;
   *object = context.add_texture(binding);
+  return Code::success;
+}
+
+Code bind_texture_reference(Context& context, uint64_t address, const TextureResource& resource,
+                            const Sampling& sampling) {
+  emulator::TextureBinding binding;
+  if (const Code code = bind_texture(resource, sampling, binding); code != Code::success) return code;
+  context.bind_reference(address, binding);
+  return Code::success;
+}
+
+Code bind_surface_reference(Context& context, uint64_t address, const TextureResource& resource) {
+  emulator::TextureBinding binding;
+  if (const Code code = bind_array(resource.array, binding); code != Code::success) return code;
+  context.bind_reference(address, binding);
   return Code::success;
 }
 

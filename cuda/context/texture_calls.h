@@ -31,5 +31,9 @@ Code destroy_array(Context& context, Array* array);
 bool is_array(const Array* array);
 Code create_texture(Context& context, uint64_t* object, const TextureResource& resource, const Sampling& sampling);
 Code create_surface(Context& context, uint64_t* object, const TextureResource& resource);
+// Texture and surface references: `address` of the module's .texref or .surfref variable.
+Code bind_texture_reference(Context& context, uint64_t address, const TextureResource& resource,
+                            const Sampling& sampling);
+Code bind_surface_reference(Context& context, uint64_t address, const TextureResource& resource);
 
 } // namespace ptxrewrite::cuda

@@ -41,6 +41,10 @@ template <class Body> int entry(const char* name, Body&& body) {
 Kernel* kernel_of(const void* function, Code& code);
 // Finds a variable by the address of its host shadow.
 Code symbol_of(const void* symbol, Symbol& found);
+#if PTXREWRITE_CUDART_MAJOR < 12
+// Does the texture reference of this host variable return integers as numbers in 0 .. 1 or -1 .. 1?
+bool reads_normalised_floats(const void* reference);
+#endif
 // Packs the bytes of a .param space from pointers to the arguments.
 std::vector<std::byte> pack_arguments(const Kernel& kernel, void** arguments);
 

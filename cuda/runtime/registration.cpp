@@ -20,6 +20,7 @@ struct RegisteredVariable {
   Module* module = nullptr;
   std::string name;
   uint64_t bytes = 0;
+  bool normalised_floats = false; // of a texture reference
 };
 
 struct ManagedVariable {
@@ -84,6 +85,13 @@ Code symbol_of(const void* symbol, Symbol& found) {
   return found.address ? Code::success : Code::invalid_symbol;
 }
 
+#if PTXREWRITE_CUDART_MAJOR < 12
+bool reads_normalised_floats(const void* reference) {
+  auto known = registry().variables.find(reference);
+  return known != registry().variables.end() && known->second.normalised_floats;
+}
+#endif
+
 std::vector<std::byte> pack_arguments(const Kernel& kernel, void** arguments) {
   std::vector<std::byte> bytes(kernel.signature.bytes);
   for (size_t i = 0; arguments && i < kernel.signature.parameters.size(); ++i) {
@@ -136,5 +144,20 @@ RUNTIME_API void __cudaRegisterManagedVar(void** handle, void** host_pointer, ch
   registry().variables[static_cast<const void*>(host_pointer)] = {module_of(handle), name, bytes};
   registry().managed.push_back({module_of(handle), host_pointer, name});
 }
+
+#if PTXREWRITE_CUDART_MAJOR < 12
+// `symbol` is the variable's name in PTX, and the parameter after it that in C++ ("::n::name"): nvcc 11.8's
+// crt/host_runtime.h declares the former as the device's address.
+RUNTIME_API void __cudaRegisterTexture(void** handle, const void* host, const char* symbol, const char*, int,
+                                       int normalised_floats, int) {
+  std::lock_guard lock(Context::get().mutex());
+  registry().variables[host] = {module_of(handle), symbol, 0, normalised_floats != 0};
+}
+
+RUNTIME_API void __cudaRegisterSurface(void** handle, const void* host, const char* symbol, const char*, int, int) {
+  std::lock_guard lock(Context::get().mutex());
+  registry().variables[host] = {module_of(handle), symbol};
+}
+#endif
 
 } // namespace ptxrewrite::cuda::runtime

@@ -123,6 +123,22 @@ struct TextureDescription {
 #endif
 };
 
+#if PTXREWRITE_CUDART_MAJOR < 12
+// The host variable of a texture reference.
+struct TextureReference {
+  int normalised_coordinates;
+  int filter_mode;     // 0 point, 1 linear
+  int address_mode[3]; // 0 wrap, 1 clamp, 2 mirror, 3 border
+  ChannelDescription channels;
+  int srgb;
+  unsigned anisotropy;
+  int mipmap_filter;
+  float mipmap_bias, mipmap_least, mipmap_most;
+  int no_trilinear_optimisation;
+  int reserved[14];
+};
+#endif
+
 struct MemoryLocation {
   int type;
   int id;

@@ -106,7 +106,9 @@ private:
         return Pointer{&kept, kept.before.size()};
     return std::nullopt;
   }
+  // The texture object with this handle; references have none.
   const launch::Texture* texture_of(uint64_t word) const {
+    if (word == 0) return nullptr;
     const auto found = std::ranges::find(textures_, word, &launch::Texture::handle);
     return found == textures_.end() ? nullptr : &*found;
   }
@@ -263,7 +265,7 @@ private:
                     texture.normalised_float ? "normalised_float" : "element");
     if (texture.offset)
       text += fmt::format("offset = {}\n", texture.offset / byte_width(plan_.buffers[texture.buffer].type));
-    if (out_.has_addresses) text += fmt::format("handle = \"{:#x}\"\n", texture.handle);
+    if (out_.has_addresses && texture.handle) text += fmt::format("handle = \"{:#x}\"\n", texture.handle);
     return text;
   }
 

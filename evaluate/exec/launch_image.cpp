@@ -88,6 +88,10 @@ launch::Texture texture_of(const emulator::TextureBinding& binding, uint64_t han
 static_assert(static_cast<int>(emulator::TextureAddressing::border) == static_cast<int>(launch::AddressMode::border) &&
               static_cast<int>(emulator::TextureFilter::linear) == static_cast<int>(launch::FilterMode::linear));
 
+bool is_reference(ir::ScalarType type) {
+  return type == ir::ScalarType::texref || type == ir::ScalarType::surfref || type == ir::ScalarType::samplerref;
+}
+
 class PlanMaker {
 public:
   PlanMaker(const cuda::LaunchCall& call, launch::LaunchPlan& plan) : call_(call), plan_(plan) {}
@@ -128,6 +132,11 @@ private:
       const std::span<std::byte> bytes = program.variable(name);
       if (bytes.empty()) continue;
       const uint64_t address = program.variable_address(name);
+      if (is_reference(variable.type)) {
+        references_[address] = name;
+        of_module_.insert(address);
+        continue;
+      }
       plan_.variables.push_back({variable.space, buffer_of(name, is_constant ? 0 : address, copy_of(bytes)), {}});
       of_module_.insert(address);
     }
@@ -157,6 +166,10 @@ private:
     std::map<size_t, ir::ScalarType> types;
     for (const auto& [handle, binding] : call_.context.textures()) {
       launch::Texture texture = texture_of(binding, handle, plan_.textures.size());
+      if (const auto reference = references_.find(handle); reference != references_.end()) {
+        texture.name = reference->second;
+        texture.handle = 0; // it is found by its name
+      }
       const auto buffer = std::ranges::find_if(
           plan_.buffers, [&](const launch::Buffer& one) { return binding.address - one.address < one.bytes(); });
       if (buffer == plan_.buffers.end()) continue; // its memory was freed
@@ -193,7 +206,8 @@ private:
 
   const cuda::LaunchCall& call_;
   launch::LaunchPlan& plan_;
-  std::set<uint64_t> of_module_; // addresses of the module's variables
+  std::set<uint64_t> of_module_;               // addresses of the module's variables
+  std::map<uint64_t, std::string> references_; // names of its .texref and .surfref variables
 };
 
 bool has_local_globals(const ir::Module& module) {

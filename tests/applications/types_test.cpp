@@ -35,6 +35,11 @@ SAME_PLACE(abi::ResourceDescription, linear.bytes, cudaResourceDesc, res.linear.
 SAME_PLACE(abi::ResourceDescription, pitched.pitch, cudaResourceDesc, res.pitch2D.pitchInBytes);
 SAME_SIZE(abi::TextureDescription, cudaTextureDesc);
 SAME_PLACE(abi::TextureDescription, normalised_coordinates, cudaTextureDesc, normalizedCoords);
+#if PTXREWRITE_CUDART_MAJOR < 12
+SAME_SIZE(abi::TextureReference, textureReference);
+SAME_PLACE(abi::TextureReference, channels, textureReference, channelDesc);
+SAME_PLACE(abi::TextureReference, mipmap_bias, textureReference, mipmapLevelBias);
+#endif
 SAME_SIZE(abi::KernelNode, cudaKernelNodeParams);
 SAME_PLACE(abi::KernelNode, arguments, cudaKernelNodeParams, kernelParams);
 SAME_SIZE(cuda::HostNode, cudaHostNodeParams);

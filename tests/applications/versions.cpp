@@ -1,16 +1,9 @@
 // A program of CUDA 11, 12 or 13 without its headers: the library of its version fills its structures exactly to their
 // last byte. Sizes and offsets are those of the headers of CUDA 11.8, 12.9 and 13.0.
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include "tests/applications/expect.h"
 
-#define EXPECT(CONDITION)                                                                                              \
-  do {                                                                                                                 \
-    if (!(CONDITION)) {                                                                                                \
-      std::printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #CONDITION);                                              \
-      std::exit(1);                                                                                                    \
-    }                                                                                                                  \
-  } while (false)
+#include <cstdio>
+#include <cstring>
 
 #if MAJOR == 12
 #define PROPERTIES cudaGetDeviceProperties_v2
