@@ -162,9 +162,9 @@ void set_lane(Warp& warp, LaneRef predicate, unsigned lane, bool value) {
   bits = value ? bits | 1u << lane : bits & ~(1u << lane);
 }
 
-// After a wait that is over the other warps get a turn. Copies and products that take place when they are issued would
-// let one warp run through many phases, and a parity tells only two from each other: warps that are meant to stay close
-// (CUTLASS's tutorials of Blackwell have such loops) would miss theirs.
+// After a successful wait the other warps get a turn. Here copies and products complete when they are issued, so that
+// one warp could run through many phases; parities distinguish only two, and warps of loops that rely on the hardware's
+// latency (CUTLASS's Blackwell tutorials) would miss a phase.
 const MicroOp* take_turns(Warp& warp, const MicroOp* next) {
   const Block& block = *warp.block;
   if (block.warps.size() == 1 || block.machine) return next;

@@ -172,7 +172,7 @@ std::optional<Divisions::Meaning> Divisions::meaning_of(AtomId atom) {
 TermId Divisions::rewritten(TermId in, const std::function<bool(TermId)>& holds) {
   std::set<AtomId> refused;
   for (unsigned step = 0; step < most_steps; ++step) {
-    // Operands first: they were made before what is computed from them.
+    // Operands have smaller numbers than the terms computed from them, and come first.
     std::set<AtomId> atoms;
     terms_.collect_atoms(in, atoms);
     bool changed = false;

@@ -2,8 +2,8 @@
 // divisions again, remainders differences, and signed and 64-bit divisions unsigned ones of 32 bits, each if its
 // condition is shown. A bit-level solver cannot relate a division to a product.
 //
-// The rules that transforms/divisor/magic.h states, and that its tests check for all divisors of 12 bits and edges of
-// the others, are the only facts that are used without a proof:
+// Only the rules of transforms/divisor/magic.h are used without a proof. Its tests check them for all divisors of 12
+// bits and for edges of the others:
 //
 //   natural32   1 <= d < 2^32, n < 2^31    (n * m) >>> s  ==  n / d
 #pragma once

@@ -46,7 +46,7 @@ def compile_program(options, arguments):
 
 
 def check_refused(child, words):
-    """A program that does not look at errors ends nevertheless, before it prints results."""
+    """Programs that ignore errors end all the same, before they print results."""
     if child.returncode == 1 and child.stdout == "" and child.stderr.count(words) == 1:
         return 0
     print(f"FAILED: exit code {child.returncode}, not 1, or it goes on, or does not say {words!r}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Captures the first launch of each kernel of a program, runs the captures, and compares what they leave.
+"""Captures the first launch of each kernel of a program, runs the captures, and compares their results with the program's.
 
 usage: run_capture.py --tool PTXREWRITE --folder FOLDER PROGRAM KERNELS    KERNELS: how many are captured
 """

@@ -173,7 +173,7 @@ std::optional<FamilyChoice::Try> FamilyChoice::without_alignment(const Try& chos
   weaker.sites = every.taken();
   if (context_.options.flag("force")) return weaker;
   Result<KernelCost> cost = cost_of(weaker.attempt.function(), architectures_, context_);
-  // The model does not know what loads gain that need not wait for stores.
+  // The model does not count the gain of loads that need not wait for stores.
   const bool is_modelled = architectures_.empty();
   if (!cost || (is_modelled ? loses(*cost, before_) : !wins(*cost, before_, true))) return std::nullopt;
   weaker.attempt.remark(comparison(*cost, before_), function_.header_range);

@@ -57,7 +57,7 @@ struct Pipeline {
 Pipeline generate(uint64_t seed);
 // A kernel "pipeline" with parameters in, out (.u64), tiles (.u32).
 std::string print(const Pipeline& pipeline);
-// What is expected is right for a pipeline without a fault.
+// The expected results are those of the pipeline without its fault.
 Case case_of(const Pipeline& pipeline);
 
 } // namespace ptxrewrite::fuzz::pipelines

@@ -1,4 +1,4 @@
-// What the two kinds of pipelines have in common: a kernel, its launch, and the results that its description implies.
+// Runs a pipeline of either kind: its kernel, its launch, and the results that follow from its description.
 #pragma once
 
 #include "ir/isa/tensor_map.h"

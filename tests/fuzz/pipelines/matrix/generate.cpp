@@ -152,7 +152,7 @@ Matrix random_matrix(const MatrixPipeline& pipeline, const TileLayout& tile, uin
 ir::TensorElement map_element(const MatrixElement& type) {
   if (type.name == "f16") return ir::TensorElement::f16;
   if (type.name == "bf16") return ir::TensorElement::bf16;
-  return type.bytes == 4 ? ir::TensorElement::u32 : ir::TensorElement::u8; // tf32 would round what a copy moves
+  return type.bytes == 4 ? ir::TensorElement::u32 : ir::TensorElement::u8; // copies as tf32 round
 }
 
 // Dimensions: within a line, lines that follow each other in a stage, the next lines.

@@ -22,7 +22,7 @@ private:
   bool has(MatrixFault fault) const { return p_.fault == fault; }
   bool has_cluster() const { return p_.cluster_blocks == 2; }
 
-  // print.cpp: what all roles have in common
+  // print.cpp: statements of all roles
   void declare();
   void start();
   void initialise_barriers();

@@ -1,6 +1,6 @@
-// wgmma bit for bit, over all codes of its operands: NaNs, infinities, subnormal numbers, every exponent. Operands lie
-// in shared memory as CuTe says; what the manual leaves open is as warp_group_matrix.cpp says: sums along k from D on,
-// exact products, each partial sum rounded once to f32; NaNs are canonical.
+// wgmma bit for bit, over all codes of its operands: NaNs, infinities, subnormal numbers, every exponent. Layouts of
+// shared memory are CuTe's. Where the manual is silent, the order is that of warp_group_matrix.cpp: sums along k from D
+// on, exact products, each partial sum rounded once to f32; NaNs are canonical.
 #include "tests/unit/emulator/float_codes.h"
 #include "tests/unit/emulator/special/warp_group_kernel.h"
 

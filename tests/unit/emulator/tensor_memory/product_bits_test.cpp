@@ -1,6 +1,6 @@
 // tcgen05.mma bit for bit, over all codes of its operands and scales: NaNs, infinities, subnormal numbers, every
-// exponent. Operands and D lie as CuTe says; what the manual leaves open is as product.cpp says: sums along k from D
-// on, exact products, each partial sum rounded once to f32; NaNs are canonical.
+// exponent. Layouts of operands and D are CuTe's. Where the manual is silent, the order is that of product.cpp: sums
+// along k from D on, exact products, each partial sum rounded once to f32; NaNs are canonical.
 #include "tests/unit/emulator/float_codes.h"
 #include "tests/unit/emulator/tensor_memory/product_statement.h"
 #include "tests/unit/emulator/tensor_memory/tensor_kernel.h"

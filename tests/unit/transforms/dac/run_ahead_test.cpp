@@ -171,7 +171,7 @@ TEST_CASE("With `few`, a loop whose loads wait only with few warps on an SM asks
     return entry.discharge == Discharge::launch_checked && entry.reason.starts_with("nctaid.x*nctaid.y*nctaid.z <= ");
   };
   REQUIRE(std::ranges::count_if(result.ledger, asks) == 1);
-  // As many blocks as 108 SMs hold with so many warps; 0 for blocks that have more than that.
+  // The number of blocks with this many warps that 108 SMs hold; 0 if a block has more.
   const std::string reason = std::ranges::find_if(result.ledger, asks)->reason;
   const auto predicate = launch::LaunchExpression::parse(reason);
   REQUIRE(predicate);

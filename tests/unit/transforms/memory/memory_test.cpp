@@ -279,7 +279,7 @@ TEST_CASE("a variant without alignment conditions is tried after the one with th
   CHECK(count(narrowed, "div.u32") == 2);
 }
 
-TEST_CASE("the original beside a variant keeps what depends on no launch") {
+TEST_CASE("the original beside a variant keeps rewrites that depend on no launch") {
   // Two adjacent loads at a multiple of 8 of the shared-memory-like literal address are vectors in any launch.
   const std::string always = "ld.global.f32 %f11, [%rd31]; ld.global.f32 %f12, [%rd31+4]; add.f32 %f13, %f11, %f12;"
                              "st.global.f32 [%rd13], %f13;";

@@ -242,7 +242,7 @@ TEST_CASE("packed: 16-bit integers are left alone one step outside of the patter
                            "cvt.s32.s16 %r5, %h2; cvt.s32.s16 %r6, %h4; add.s32 %r7, %r5, %r6; max.s32 %r7, %r7, 0;\n"
                            "cvt.u16.u32 %h9, %r4; cvt.u16.u32 %h10, %r7;\n";
   CHECK(count(shorts(sums), "x2") == 0);
-  // A literal that is no 16-bit number.
+  // A literal beyond 16 bits.
   const std::string wide = "cvt.s32.s16 %r2, %h1; max.s32 %r4, %r2, 40000; cvt.s32.s16 %r5, %h2; max.s32 %r7, %r5, 0;\n"
                            "cvt.u16.u32 %h9, %r4; cvt.u16.u32 %h10, %r7;\n";
   CHECK(count(shorts(wide), "x2") == 0);

@@ -102,7 +102,7 @@ TEST_CASE("what does not fit waits in as many slots as there are too many values
   CHECK(one.statistics.bytes == 4 * one.statistics.spilled);
 }
 
-// PTX ISA 9.7.15.7: accessing the registers of a product before it has been waited for is undefined behaviour.
+// PTX ISA 9.7.15.7: accessing a product's registers before its wait is undefined behaviour.
 TEST_CASE("registers of asynchronous matrix products never wait in memory") {
   std::string text =
       ".version 8.6\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u64 q)\n{\n"
