@@ -66,7 +66,7 @@ std::string_view advice(timing::Cause cause) {
     return "The last blocks do not fill the machine: the grid is no multiple of what it holds at a time.";
   case launch:
     return "The launch itself: the kernel is too short for this machine. A larger grid, fewer launches or fusion with "
-           "its neighbours help; the rest of this page says little before that.";
+           "its neighbours help; other figures matter little until then.";
   case count:
     break;
   }

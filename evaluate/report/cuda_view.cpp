@@ -37,7 +37,7 @@ std::string ptx_links(const std::vector<uint32_t>& lines) {
 
 PageTable table_of(const CudaFileLines& file, uint64_t all, uint64_t most_transactions) {
   PageTable table{
-      {{"line"}, {"of what is issued"}, {"transactions"}, {"CUDA", false}, {"lines of PTX", false, "w wide"}}, {}};
+      {{"line"}, {"share of issued"}, {"transactions"}, {"CUDA", false}, {"lines of PTX", false, "w wide"}}, {}};
   for (const CudaLine& line : file.lines) {
     const double share = all ? double(line.issued) / double(all) : 0;
     table.rows.push_back(
@@ -69,7 +69,7 @@ std::string hot_cuda_lines(const KernelFacts& facts) {
   if (lines.size() > most) lines.resize(most);
   if (lines.empty()) return {};
   const uint64_t all = issued_by_all(facts);
-  PageTable table{{{"line"}, {"of what is issued"}, {"transactions"}, {"CUDA", false}}, {}};
+  PageTable table{{{"line"}, {"share of issued"}, {"transactions"}, {"CUDA", false}}, {}};
   for (const auto& [file, line] : lines) {
     const double share = double(line->issued) / double(all);
     table.rows.push_back(

@@ -151,7 +151,7 @@ std::string hot_lines(const PageInput& input) {
   std::ranges::stable_sort(rows, std::greater(), issued);
   constexpr size_t most = 5;
   if (rows.size() > most) rows.resize(most);
-  PageTable table{{{"line"}, {"of what is issued"}, {"transactions"}, {"PTX", false}}, {}};
+  PageTable table{{{"line"}, {"share of issued"}, {"transactions"}, {"PTX", false}}, {}};
   for (const SourceRow* row : rows) {
     const double share = all ? double(issued(row)) / double(all) : 0;
     table.rows.push_back({fmt::format("<td data-k=\"{0}\"><a href=\"#L{0}\">{0}</a></td>", row->line),
@@ -391,8 +391,8 @@ std::string report_page(const FileFacts& file, size_t number) {
   out += "<div class=\"pair\">" +
          (cuda.empty() ? "" : "<div><h3>Lines of CUDA that issue most</h3>" + cuda + "</div>") +
          "<div><h3>Lines of PTX that issue most</h3>" + hot_lines(input) + "</div></div>\n";
-  out += section("versions", "What the passes give", versions_table(input));
-  out += section("techniques", "What each technique would leave",
+  out += section("versions", "Results of the passes", versions_table(input));
+  out += section("techniques", "Instructions left by each technique",
                  "<p class=\"soft\">Of the machine instructions of this run, if the technique took all that it can: "
                  "limits, not times.</p>\n" +
                      techniques_table(input));
@@ -412,7 +412,7 @@ std::string report_page(const FileFacts& file, size_t number) {
           source_view(input.facts));
   out += section("flow", "Control flow",
                  "<p class=\"soft\">Blocks in the order of the text; edges with the threads that take them, falls "
-                 "dashed; the bar is the share of what is issued.</p>\n" +
+                 "dashed; the bar is the share of issued instructions.</p>\n" +
                      flow_chart(input.facts));
   out += section("registers", "Registers and occupancy", registers_section(input));
   out += section("roofline", "Instruction roofline", "<div class=\"scroll\">" + roofline_section(input) + "</div>");

@@ -46,7 +46,7 @@ def page_of(tool, folder, text, *options):
 
 def check_lines(text, tables, ptx):
     head, *rows = tables["cuda"]
-    assert head == ["line", "of what is issued", "transactions", "CUDA", "lines of PTX"], head
+    assert head == ["line", "share of issued", "transactions", "CUDA", "lines of PTX"], head
     # From the first line with instructions to the last; the page keeps the lines between them.
     lines = SOURCE.splitlines()
     assert [(int(row[0]), row[3]) for row in rows] == [(n, lines[n - 1].strip()) for n in range(2, 9)], rows

@@ -111,7 +111,7 @@ def _pareto_figure(sums) -> str:
     axes.plot(*zip(*pareto(list(means.values()))), color=LINES, linewidth=1, zorder=0)
     axes.margins(x=0.12)
     axes.set(xscale="log", yscale="log", xlabel="time, us", ylabel="energy, uJ",
-             title=f"geometric means of {launches} launches; the line joins what nothing beats in both")
+             title=f"geometric means of {launches} launches; the line joins the Pareto-optimal points")
     return _svg(figure) + _pareto_of_machines(means, machines, look)
 
 
@@ -273,7 +273,7 @@ def write_page(results: Path, output: Path) -> None:
         raise SweepError(f"{results}: no scores")
     sums = _sums(scores)
     sections = [("Time and energy", _pareto_figure(sums)), ("Machines and techniques", _heat_map(sums)),
-                ("Sensitivity to parameters", _sensitivity(scores)), ("Where the clocks go", _stacks(scores)),
+                ("Sensitivity to parameters", _sensitivity(scores)), ("Clocks by cause", _stacks(scores)),
                 (f"Failures ({len(failures)})", _failures(failures))]
     body = "\n".join(f"<h2>{title}</h2>\n{text}" for title, text in sections)
     points = len({row["key"] for row in rows})
