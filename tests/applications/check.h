@@ -1,4 +1,5 @@
-// Shared by all programs here: a CUDA call that must succeed, and a condition that must be true.
+// Shared by all programs here, also those without CUDA headers (EXPECT): a CUDA call that must succeed, and a condition
+// that must be true.
 #pragma once
 
 #include <cstdio>

@@ -1,6 +1,6 @@
 // A program of CUDA 11, 12 or 13 without its headers: the library of its version fills its structures exactly to their
 // last byte. Sizes and offsets are those of the headers of CUDA 11.8, 12.9 and 13.0.
-#include "tests/applications/expect.h"
+#include "tests/applications/check.h"
 
 #include <cstdio>
 #include <cstring>
