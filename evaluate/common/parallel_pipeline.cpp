@@ -154,8 +154,8 @@ void add(Reader& reader, PipelineReport& report) {
 
 // --- one process ---
 
-// The texts of the functions of a share, each with the functions that passes added before and behind it. A function
-// added between two others may be in the text of either one.
+// Writes the text of each function of the share, together with neighbouring functions that passes added. An added
+// function between two others may be written with either one.
 void put_texts(Writer& writer, const ir::Module& module, size_t count_as_read, const std::vector<bool>& ours) {
   std::vector<std::pair<uint32_t, std::string>> texts;
   std::string before;

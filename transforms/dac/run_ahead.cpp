@@ -77,7 +77,7 @@ private:
   std::string add_producer(Candidate& candidate, const RunAheadPlanner& planner, ir::LinearForms& forms) const;
   std::vector<unsigned> distances(RunAheadForm form) const;
   void take(Candidate candidate, const ir::LinearForms& forms);
-  // Treats all loops for launches in which an SM gets at most so many warps; 0: as many as fit.
+  // Rewrites all loops for launches with at most this number of warps on an SM; 0: the SM's occupancy limit.
   void treat_all(const RunAheadPlanner& planner, ir::LinearForms& forms, unsigned warps);
   void treat_for_few_warps(const RunAheadPlanner& planner, ir::LinearForms& forms);
   void choose_uniform_branches(const ir::LinearForms& forms);
@@ -99,7 +99,7 @@ private:
   std::vector<Candidate> taken_;
   std::vector<InstructionId> writers_; // of memory, and calls
   std::vector<InstructionId> uniform_; // branches
-  unsigned few_warps_ = 0;             // the variant pays in launches with at most so many warps on an SM; 0: in any
+  unsigned few_warps_ = 0;             // most warps on an SM in launches of the variant; 0: no limit
 };
 
 bool RunAhead::read_options() {

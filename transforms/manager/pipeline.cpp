@@ -160,7 +160,7 @@ private:
     });
   }
 
-  // Inserts the functions that passes added before the function they were made from, and further variants behind it:
+  // Inserts added functions before `origin`, the function that the passes ran on, but further variants behind it:
   // launchers try variants in text order.
   void place_additions(ir::FunctionId origin) {
     for (std::unique_ptr<ir::Function>& addition : additions_) {
