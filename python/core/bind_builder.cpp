@@ -19,7 +19,7 @@ class BuilderHandle {
 public:
   explicit BuilderHandle(FunctionHandle function) : function_(std::move(function)), builder_(function_.get()) {
     if (!function_.get().is_ssa)
-      raise("functions are edited in SSA form, in which passes get them: Module.apply(pass)");
+      raise("only functions in SSA form can be edited: in a pass, by Module.apply(pass)");
   }
 
   BuilderHandle& before(const InstructionHandle& position) {
@@ -31,7 +31,7 @@ public:
   BuilderHandle& after(const InstructionHandle& position) {
     check(position);
     if (function_.get().terminator(position.get().block) == position.id)
-      raise("nothing goes behind the end of a block");
+      raise("no instruction can follow the end of a block");
     builder_.after(position.id).standing_for(position.id);
     placed_ = true;
     return *this;
@@ -89,12 +89,12 @@ void BuilderHandle::append(std::vector<ir::Operand>& out, py::handle given, bool
     const auto& operand = given.cast<const OperandHandle&>();
     if (operand.owner.lease) check(operand);
     if (operand.parts.front().is_definition() != is_definition)
-      raise("an operand that is written stands in the place of one that is read, or the other way round");
+      raise(is_definition ? "a result has to be a register that is written" : "a source has to be an operand that is read");
     out.insert(out.end(), operand.parts.begin(), operand.parts.end());
   } else if (py::isinstance<py::int_>(given) && !is_definition) {
     out.push_back(ir::Operand::integer(given.cast<int64_t>()));
   } else {
-    raise(is_definition ? "what an instruction writes is a Value" : "an operand is a Value, an Operand or an int");
+    raise(is_definition ? "a result has to be a Value" : "a source has to be a Value, an Operand or an int");
   }
 }
 
@@ -114,12 +114,12 @@ void BuilderHandle::append_old_values(std::vector<ir::Operand>& list) {
 
 InstructionHandle BuilderHandle::emit(const std::string& mnemonic, const py::sequence& operands) {
   ir::Function& function = function_.get();
-  if (!placed_) raise("say where: before(instruction) or after(instruction)");
+  if (!placed_) raise("a place is missing: call before(instruction) or after(instruction) first");
   const Result<ir::FormId> form_id = ir::resolve_form(mnemonic);
   if (!form_id) raise(form_id.error().message);
   const ir::Form& form = ir::form(*form_id);
   if (form.opaque) raise("there is no instruction '" + mnemonic + "'");
-  if (form.effects.transfers_control()) raise("'" + mnemonic + "' transfers control: blocks stay as they are");
+  if (form.effects.transfers_control()) raise("'" + mnemonic + "' transfers control: control flow cannot be edited");
   std::vector<ir::Operand> list;
   size_t at = 0;
   for (const py::handle given : operands)
@@ -135,7 +135,7 @@ InstructionHandle BuilderHandle::emit(const std::string& mnemonic, const py::seq
 void set_operands(const InstructionHandle& handle, const std::vector<OperandHandle>& operands) {
   (void)handle.get();
   ir::Function& function = handle.owner.get();
-  if (!function.is_ssa) raise("functions are edited in SSA form, in which passes get them: Module.apply(pass)");
+  if (!function.is_ssa) raise("only functions in SSA form can be edited: in a pass, by Module.apply(pass)");
   const ir::Form& form = function.form_of(handle.id);
   std::vector<ir::Operand> list;
   for (const OperandHandle& operand : operands) {
@@ -153,9 +153,9 @@ void set_operands(const InstructionHandle& handle, const std::vector<OperandHand
 void remove(const FunctionHandle& handle, const InstructionHandle& instruction) {
   ir::Function& function = handle.get();
   if (&instruction.owner.get() != &function) raise("the instruction belongs to another function");
-  if (!function.is_ssa) raise("functions are edited in SSA form, in which passes get them: Module.apply(pass)");
+  if (!function.is_ssa) raise("only functions in SSA form can be edited: in a pass, by Module.apply(pass)");
   (void)instruction.get();
-  if (function.form_of(instruction.id).effects.transfers_control()) raise("blocks stay as they are: it ends one");
+  if (function.form_of(instruction.id).effects.transfers_control()) raise("control flow cannot be edited: the instruction ends a block");
   function.remove(instruction.id);
 }
 

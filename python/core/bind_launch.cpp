@@ -1,6 +1,5 @@
 // Launches on the emulator: run, score, study and verify. A launch comes from a launch file, or from Python arrays.
-#include "python/core/errors.h"
-#include "python/core/handles.h"
+#include "python/core/calls.h"
 
 #include "evaluate/common/machine_input.h"
 #include "evaluate/common/module_input.h"
@@ -316,13 +315,16 @@ std::string verify(LaunchBox& box, const std::vector<std::pair<std::string, std:
   for (const auto& [passes, form] : cases) {
     if (Result<transforms::Pipeline> pipeline = transforms::parse_pipeline(passes); !pipeline)
       raise(pipeline.error(), SourceFile("passes", passes));
-    results.push_back(verifier.verify({passes, form == "hardware"    ? transforms::OutputForm::hardware
-                                               : form == "annotated" ? transforms::OutputForm::annotated
-                                                                     : transforms::OutputForm::legal}));
+    results.push_back(verifier.verify({passes, form_named(form)}));
   }
   return json_text(json{{"cases", evaluate::cases_json(results)},
                         {"skipped_shapes", evaluate::skipped_json(verifier.skipped())},
                         {"original_findings", verifier.original_findings()}});
+}
+
+// The engine as a function to bind, called by call_engine.
+template <class Answer, class... Arguments> auto as_call(Answer (*engine)(Arguments...)) {
+  return [engine](Arguments... arguments) { return call_engine([&] { return engine(arguments...); }); };
 }
 
 } // namespace
@@ -340,10 +342,10 @@ void bind_launch(py::module_& core) {
       .def("set_launch", &set_launch, py::arg("kernel"), py::arg("grid"), py::arg("block"), py::arg("shared"),
            py::arg("cooperative"), py::arg("buffers"), py::arg("arguments"))
       .def("run", &run, py::arg("check"), py::arg("counters"), py::arg("host_threads"), py::arg("fuel"), py::arg("gpu"))
-      .def("score", &score, py::arg("name"), py::arg("gpu"), py::arg("passes"), py::arg("form"), py::arg("darsie"),
-           py::arg("regless"), py::arg("exact"), py::arg("run_ptxas"), release())
+      .def("score", as_call(&score), py::arg("name"), py::arg("gpu"), py::arg("passes"), py::arg("form"), py::arg("darsie"),
+           py::arg("regless"), py::arg("exact"), py::arg("run_ptxas"))
       .def("study", &study, py::arg("name"), py::arg("gpu"), py::arg("only"), py::arg("sample"), release())
-      .def("verify", &verify, py::arg("cases"), py::arg("given_shapes"), release());
+      .def("verify", as_call(&verify), py::arg("cases"), py::arg("given_shapes"));
   core.def("machines", [] {
     std::vector<std::string> names;
     for (const ir::Machine& machine : ir::all_machines())

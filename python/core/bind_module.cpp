@@ -16,7 +16,7 @@ namespace ptxrewrite::python {
 namespace py = pybind11;
 
 ir::Function& FunctionHandle::get() const {
-  if (!lease || !lease->alive) raise("this handle is from before passes ran over the module: take a new one");
+  if (!lease || !lease->alive) raise("the handle is invalid since passes ran over the module: get a new one");
   return *function;
 }
 

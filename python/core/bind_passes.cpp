@@ -57,7 +57,7 @@ public:
 
 private:
   transforms::PassContext& get() const {
-    if (!lease_->alive) raise("the pass is over");
+    if (!lease_->alive) raise("the pass has ended");
     return *context_;
   }
   transforms::PassContext* context_;
@@ -128,13 +128,13 @@ void raise_error_of_pass() {
 }
 
 void bind_passes(py::module_& core) {
-  py::class_<ContextHandle>(core, "PassContext", "What a pass may use and report to, while it runs.")
+  py::class_<ContextHandle>(core, "PassContext", "Options, remarks and statistics of a running pass.")
       .def_property_readonly("form", &ContextHandle::form, "legal, annotated or hardware.")
       .def_property_readonly("options", &ContextHandle::options, "Options of the pass in the pipeline, as text.")
       .def("remark", &ContextHandle::remark, py::arg("text"), py::arg("instruction") = nullptr,
-           "Says what was done or refused; comes back in Result.remarks.")
+           "Adds a remark, which Result.remarks returns.")
       .def("count", &ContextHandle::count, py::arg("name"), py::arg("number") = 1, "Adds to a statistic.")
-      .def("assumes", &ContextHandle::assumes, py::arg("word"), "May this condition be taken for granted?");
+      .def("assumes", &ContextHandle::assumes, py::arg("word"), "True if --assume has this word.");
   core.def("register_pass", &register_pass, py::arg("name"), py::arg("doc"), py::arg("run"), py::arg("options"));
 }
 

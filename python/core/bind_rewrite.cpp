@@ -1,6 +1,5 @@
 // optimize, diff, analyze and prove. Reports are passed to Python as JSON text; the GIL is released while engines work.
-#include "python/core/errors.h"
-#include "python/core/handles.h"
+#include "python/core/calls.h"
 
 #include "evaluate/common/machine_input.h"
 #include "evaluate/common/module_input.h"
@@ -23,6 +22,13 @@ namespace ptxrewrite::python {
 
 namespace py = pybind11;
 
+transforms::OutputForm form_named(const std::string& word) {
+  if (word == "legal") return transforms::OutputForm::legal;
+  if (word == "annotated") return transforms::OutputForm::annotated;
+  if (word == "hardware") return transforms::OutputForm::hardware;
+  raise("there is no form '" + word + "': legal, annotated or hardware");
+}
+
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -36,13 +42,6 @@ struct RewriteOptions {
   bool run_ptxas = true;
   bool verify_each = false;
 };
-
-transforms::OutputForm form_named(const std::string& word) {
-  if (word == "legal") return transforms::OutputForm::legal;
-  if (word == "annotated") return transforms::OutputForm::annotated;
-  if (word == "hardware") return transforms::OutputForm::hardware;
-  raise("there is no form '" + word + "': legal, annotated or hardware");
-}
 
 transforms::Pipeline pipeline_of(const RewriteOptions& options) {
   const std::string text = options.passes == "-O" ? evaluate::optimising_pipeline : options.passes;
@@ -84,11 +83,8 @@ std::unique_ptr<ir::Module> read(const std::string& text, const std::string& nam
 
 // (PTX, side file or "", report, warnings)
 py::tuple optimize(const std::string& text, const std::string& name, const RewriteOptions& options) {
-  std::optional<evaluate::Optimised> result;
-  std::string report;
   const Collected warnings;
-  {
-    const py::gil_scoped_release release;
+  const auto [result, report] = call_engine([&] {
     const transforms::Pipeline pipeline = pipeline_of(options);
     const evaluate::OptimiseSettings settings{.run = run_options(options),
                                               .gives_back = options.passes == "-O",
@@ -98,22 +94,16 @@ py::tuple optimize(const std::string& text, const std::string& name, const Rewri
     std::unique_ptr<ir::Module> module = read(text, name, options.kernels);
     const SourceFile source = module->source;
     Result<evaluate::Optimised> optimised = evaluate::optimise(std::move(module), pipeline, settings);
-    if (!optimised) {
-      const py::gil_scoped_acquire acquire;
-      raise_error_of_pass();
-      raise(optimised.error(), source);
-    }
-    result = *std::move(optimised);
-    json document = evaluate::report_json(result->report, source, {.explain = true, .statistics = true, .times = true});
+    if (!optimised) raise(optimised.error(), source);
+    json document = evaluate::report_json(optimised->report, source, {.explain = true, .statistics = true, .times = true});
     if (!options.gpu.empty())
-      document["figures"] =
-          result->no_figures.empty() ? evaluate::figures_json(result->before, result->after) : json(result->no_figures);
-    report = json_text(document);
-    for (const Diagnostic& one : result->warnings)
+      document["figures"] = optimised->no_figures.empty() ? evaluate::figures_json(optimised->before, optimised->after)
+                                                          : json(optimised->no_figures);
+    for (const Diagnostic& one : optimised->warnings)
       evaluate::show(one, source, warnings.console());
-  }
-  raise_error_of_pass();
-  return py::make_tuple(result->text, result->side_file, report, to_python(warnings.list()));
+    return std::pair(*std::move(optimised), json_text(document));
+  });
+  return py::make_tuple(result.text, result.side_file, report, to_python(warnings.list()));
 }
 
 // Runs passes over a module that Python holds; returns the report.
@@ -145,24 +135,18 @@ std::tuple<std::string, std::string, std::string, std::string> texts_of(const ev
 }
 
 auto diff_passes(const std::string& text, const std::string& name, const RewriteOptions& options) {
-  const transforms::Pipeline pipeline = pipeline_of(options);
-  std::optional<Result<transforms::PipelineReport>> run;
-  evaluate::DifferenceReport report;
-  SourceFile source(name, text);
-  {
-    const py::gil_scoped_release release;
+  return call_engine([&] {
+    const transforms::Pipeline pipeline = pipeline_of(options);
     const std::unique_ptr<ir::Module> module = read(text, name, options.kernels);
     evaluate::ModuleListing left = evaluate::list_module(*module, "*");
-    run = run_pipeline(*module, pipeline, run_options(options));
-    if (*run)
-      report = evaluate::compare_rewritten(std::move(left), evaluate::list_module(*module, "*"), options.kernels);
-  }
-  raise_error_of_pass();
-  if (!*run) raise(run->error(), source);
-  const py::gil_scoped_release release;
-  report.left_name = name;
-  report.right_name = name + " after " + (options.passes.empty() ? "SSA form" : options.passes);
-  return texts_of(report);
+    const Result<transforms::PipelineReport> run = run_pipeline(*module, pipeline, run_options(options));
+    if (!run) raise(run.error(), module->source);
+    evaluate::DifferenceReport report =
+        evaluate::compare_rewritten(std::move(left), evaluate::list_module(*module, "*"), options.kernels);
+    report.left_name = name;
+    report.right_name = name + " after " + (options.passes.empty() ? "SSA form" : options.passes);
+    return texts_of(report);
+  });
 }
 
 auto diff_texts(const std::string& left, const std::string& left_name, const std::string& right,
@@ -192,16 +176,16 @@ std::string analyze(const std::string& text, const std::string& name, const std:
 }
 
 std::string prove(const std::string& text, const std::string& name, const RewriteOptions& options, unsigned effort) {
-  const transforms::Pipeline pipeline = pipeline_of(options);
-  Result<std::vector<prove::KernelProof>> proofs = [&] {
-    const py::gil_scoped_release release;
+  const std::vector<prove::KernelProof> proofs = call_engine([&] {
+    const transforms::Pipeline pipeline = pipeline_of(options);
     const std::unique_ptr<ir::Module> module = read(text, name, options.kernels);
-    return prove::prove_module(module->source, pipeline, {run_options(options), effort * 1'000'000});
-  }();
-  raise_error_of_pass();
-  if (!proofs) raise(proofs.error(), SourceFile(name, text));
+    Result<std::vector<prove::KernelProof>> proved =
+        prove::prove_module(module->source, pipeline, {run_options(options), effort * 1'000'000});
+    if (!proved) raise(proved.error(), module->source);
+    return *std::move(proved);
+  });
   json document = json::array();
-  for (const prove::KernelProof& proof : *proofs)
+  for (const prove::KernelProof& proof : proofs)
     document.push_back(prove::proof_json(name, proof));
   return json_text(document);
 }

@@ -5,7 +5,7 @@
     softmax = kernel(softmax_function, gpu="sm_90", num_warps=4)
     run = softmax[(rows,)](x, out, columns, BLOCK=128)      # x and out are NumPy arrays
 
-Triton compiles as for a GPU, PTX and all; the emulator runs that. `install` is for programs that launch on a GPU through
+Triton compiles as for a GPU; the emulator runs its PTX. `install` is for programs that launch on a GPU through
 Triton itself, or under `ptxrewrite exec`.
 """
 from __future__ import annotations

@@ -151,6 +151,30 @@ def test_python_pass_changes_and_is_checked():
     ptxrewrite.optimize(EXAMPLE, passes="dce", run_ptxas=False)  # the exception has left no state behind
 
 
+def test_exceptions_of_passes_leave_every_engine():
+    ran = []
+
+    @ptxrewrite.register_pass("raises-always")
+    def raises_always(function, context):
+        raise LookupError("mine")
+
+    @ptxrewrite.register_pass("counts-its-runs")
+    def counts(function, context):
+        ran.append(function.name)
+
+    path = os.path.join(SAMPLES, "vecadd", "vecadd.toml")
+    for engine in (lambda name: ptxrewrite.optimize(EXAMPLE, passes=name, run_ptxas=False),
+                   lambda name: ptxrewrite.diff(EXAMPLE, passes=name),
+                   lambda name: ptxrewrite.prove(EXAMPLE, name),
+                   lambda name: ptxrewrite.verify(path, name),
+                   lambda name: ptxrewrite.score(path, "titanv", passes=[name], run_ptxas=False)):
+        assert "mine" in str(raised(LookupError, lambda: engine("raises-always")))
+        ran.clear()
+        engine("counts-its-runs")
+        assert ran
+    raised(PtxError, lambda: ptxrewrite.verify(path, "r2d2", form="illegal"))
+
+
 def test_builder_refuses():
     messages = []
 

@@ -224,6 +224,20 @@ files = "*.ptx"\n'''
         assert "exit code 1: b.ptx:" in rows[1]["error"] and "error" in rows[1]["error"], rows[1]
 
 
+def test_missing_package_is_named():
+    """Before any point runs, without a traceback; the command that does without it works."""
+    program = "import runpy, sys; sys.modules['pyarrow'] = None; runpy.run_module('ptxrewrite.sweep', run_name='__main__')"
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "sweep.toml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(SWEEP)
+        said = subprocess.run([sys.executable, "-c", program, "run", path], capture_output=True, text=True)
+        assert said.returncode == 77 and "pip install" in said.stderr and "pyarrow" in said.stderr, said
+        assert "Traceback" not in said.stderr and not os.path.exists(os.path.join(folder, "results")), said
+        listed = subprocess.run([sys.executable, "-c", program, "points", path], capture_output=True, text=True, check=True)
+        assert len(listed.stdout.splitlines()) > 10
+
+
 def test_wrong_files_are_refused():
     with tempfile.TemporaryDirectory() as folder:
         for text in ("[sweep", "[sweeps]\n", '[[kernels]]\nlaunch = "x"\n[axes]\nmachine = []\n', "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import glob
 import hashlib
+import importlib
 import itertools
 import json
 import os
@@ -16,11 +17,6 @@ from typing import Any, Dict, Iterator, List, Tuple
 from .. import _core
 from ..diagnostics import PtxError
 from . import commands
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 TOOLS = {  # with the allowed options of [options]
     "score": {"form", "darsie", "regless", "exact", "run_ptxas"},
@@ -171,6 +167,7 @@ class Sweep:
 
     @classmethod
     def load(cls, path) -> Sweep:
+        tomllib = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
         path = Path(path)
         try:
             document = tomllib.loads(path.read_text(encoding="utf-8"))

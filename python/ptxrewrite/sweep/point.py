@@ -1,4 +1,4 @@
-"""What one point's result is: rows of a table. Runs on workers."""
+"""The rows of a point. Runs on workers."""
 from __future__ import annotations
 
 import functools
@@ -16,7 +16,7 @@ from .commands import run_command
 from .plan import Point
 
 Row = Dict[str, Any]
-# Columns that say how a row came to be, not what it says: they differ from run to run.
+# Columns that differ from run to run: where and how fast a row was computed.
 CIRCUMSTANCES = ("wall_seconds", "worker")
 
 
@@ -111,5 +111,5 @@ def run_point(point: Point) -> List[Row]:
 
 
 def run_points(points: List[str]) -> List[Row]:
-    """Points as JSON, one after the other: what travels to a worker at once."""
+    """Runs points, given as JSON, one after another: one task of a worker."""
     return [row for text in points for row in run_point(Point.from_json(text))]

@@ -9,17 +9,24 @@ import os
 import time
 import uuid
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Set
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Set
 
-import pyarrow
-import pyarrow.parquet
+if TYPE_CHECKING:
+    import pyarrow
 
 Row = Dict[str, Any]
 FIRST = ["key", "tool", "launch", "size", "machine", "passes", "kernel", "status", "error", "diagnostics"]
 
 
+def _pyarrow():
+    """Loaded on first use: points are listed without it, and the command names it if it is missing."""
+    import pyarrow.parquet
+    return pyarrow
+
+
 class Store:
     def __init__(self, folder, *, most_rows: int = 2000, most_seconds: float = 10) -> None:
+        _pyarrow()  # missing: known before points run
         self.folder = Path(folder)
         self.parts = self.folder / "parts"
         self.parts.mkdir(parents=True, exist_ok=True)
@@ -36,7 +43,7 @@ class Store:
         keys: Set[str] = set()
         again = {"lost", "failed"} if retry_failed else {"lost"}
         for part in self._files():
-            columns = pyarrow.parquet.read_table(part, columns=["key", "status"]).to_pydict()
+            columns = _pyarrow().parquet.read_table(part, columns=["key", "status"]).to_pydict()
             keys.update(key for key, status in zip(columns["key"], columns["status"]) if status not in again)
         return keys
 
@@ -58,10 +65,10 @@ class Store:
 
     def table(self) -> pyarrow.Table:
         """Returns all rows, ordered by launch, size, machine, passes and kernel."""
-        tables = [pyarrow.parquet.read_table(part) for part in self._files()]
+        tables = [_pyarrow().parquet.read_table(part) for part in self._files()]
         if not tables:
             return _table_of([])
-        rows = pyarrow.concat_tables(tables, promote_options="default")
+        rows = _pyarrow().concat_tables(tables, promote_options="default")
         keys, statuses = rows["key"].to_pylist(), rows["status"].to_pylist()
         part_of = [number for number, table in enumerate(tables) for _ in range(len(table))]
         # A result takes precedence over a failure, and a failure over a loss; among equals the first is used.
@@ -83,6 +90,7 @@ class Store:
 
 
 def _table_of(rows: List[Row]) -> pyarrow.Table:
+    pyarrow = _pyarrow()
     names = list(dict.fromkeys([*FIRST, *(name for row in rows for name in row)]))
     columns = {}
     for name in names:
@@ -95,5 +103,5 @@ def _table_of(rows: List[Row]) -> pyarrow.Table:
 
 def _write(table: pyarrow.Table, path: Path) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    pyarrow.parquet.write_table(table, temporary, compression="zstd")
+    _pyarrow().parquet.write_table(table, temporary, compression="zstd")
     os.replace(temporary, path)
