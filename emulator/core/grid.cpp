@@ -34,18 +34,28 @@ uint32_t* lanes_at(std::vector<std::byte>& bytes, LaneRef ref, size_t base = 0) 
   return reinterpret_cast<uint32_t*>(bytes.data() + base + ref.offset());
 }
 
+// Moves `thread` to the next one of a block of this size.
+void step(Dimensions& thread, const Dimensions& block) {
+  if (++thread.x < block.x) return;
+  thread.x = 0;
+  if (++thread.y < block.y) return;
+  thread.y = 0;
+  ++thread.z;
+}
+
 std::vector<std::byte> make_thread_specials(const LaunchRequest& request, uint32_t warps) {
   const size_t size = static_cast<size_t>(ThreadSpecial::count) * lane_array_bytes;
   std::vector<std::byte> bytes(size * warps);
+  Dimensions thread{0, 0, 0}; // counted up: three divisions a thread cost more than short kernels
   for (uint32_t warp = 0; warp < warps; ++warp)
     for (uint32_t lane = 0; lane < warp_size; ++lane) {
-      const uint32_t thread = warp * warp_size + lane;
       auto set = [&](ThreadSpecial which, uint32_t value) {
         lanes_at(bytes, thread_special(which), size * warp)[lane] = value;
       };
-      set(ThreadSpecial::tid_x, thread % request.block.x);
-      set(ThreadSpecial::tid_y, thread / request.block.x % request.block.y);
-      set(ThreadSpecial::tid_z, thread / request.block.x / request.block.y);
+      set(ThreadSpecial::tid_x, thread.x);
+      set(ThreadSpecial::tid_y, thread.y);
+      set(ThreadSpecial::tid_z, thread.z);
+      step(thread, request.block);
       set(ThreadSpecial::laneid, lane);
       set(ThreadSpecial::warpid, warp);
       const uint32_t own = 1u << lane;
