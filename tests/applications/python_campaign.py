@@ -2,6 +2,7 @@
 """Runs numba-cuda's own tests under `ptxrewrite exec`, module by module, and reports which pass.
 
 usage: python_campaign.py --tool PTXREWRITE [--python PYTHON] [--least PERCENT] [MODULE...]     e.g. cudapy.test_atomics
+       python_campaign.py ... --checkout FOLDER MODULE...    tests of a checkout, e.g. tinygrad's test.test_tiny (DEV=CUDA)
 Without modules: all of cudadrv and cudapy. PYTHON, else $PTXREWRITE_PYTHON, has numba-cuda and pytest; if there is
 none, or they are missing, the campaign is skipped. Exits with 1 if fewer than PERCENT of the tests pass.
 """
@@ -30,8 +31,9 @@ def all_modules(python):
 
 def run_module(options, module):
     """Number of tests that ran, those that failed, and the last words of standard error."""
-    child = subprocess.run([options.tool, "exec", "--fuel", FUEL, "--", options.python, "-B", "-m", "unittest",
-                            "numba.cuda.tests." + module], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    name = module if options.checkout else "numba.cuda.tests." + module
+    child = subprocess.run([options.tool, "exec", "--fuel", FUEL, "--", options.python, "-B", "-m", "unittest", name],
+                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, cwd=options.checkout or None)
     text = child.stderr.decode(errors="replace")
     ran = RAN.search(text)
     last = text.strip().rsplit("\n", 1)[-1]
@@ -45,14 +47,18 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tool", required=True)
     parser.add_argument("--python", default="")
+    parser.add_argument("--checkout", default="")
     parser.add_argument("--least", type=float, default=85)
     parser.add_argument("modules", nargs="*")
     options = parser.parse_args()
+    options.tool = os.path.abspath(options.tool)
+    if options.checkout and not options.modules:
+        parser.error("which modules of the checkout?")
     options.python = options.python or os.environ.get("PTXREWRITE_PYTHON", "")
     if not options.python:
         print("skipped: no interpreter with CUDA packages is named (PTXREWRITE_PYTHON)")
         return 0
-    if missing := missing_packages(options.python, ["numba_cuda", "pytest"]):
+    if missing := missing_packages(options.python, [] if options.checkout else ["numba_cuda", "pytest"]):
         print(f"skipped: {options.python} does not have {', '.join(missing)}")
         return 0
     tests = wrong = 0

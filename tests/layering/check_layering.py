@@ -59,7 +59,7 @@ emulator/observe
 emulator/timing
 cuda/driver cuda/fatbin
 cuda/context
-cuda/runtime cuda/driver_api cuda/jit_link
+cuda/runtime cuda/driver_api cuda/ptx_run cuda/jit_link
 cuda/interpose
 cuda
 evaluate/common evaluate/prove evaluate/reduce evaluate/machines
