@@ -36,8 +36,8 @@ std::string ptx_links(const std::vector<uint32_t>& lines) {
 }
 
 PageTable table_of(const CudaFileLines& file, uint64_t all, uint64_t most_transactions) {
-  PageTable table{
-      {{"line"}, {"share of issued"}, {"transactions"}, {"CUDA", false}, {"lines of PTX", false, "w wide"}}, {}};
+  PageTable table{{{"line"}, {"share of issued"}, {"transactions"}, {"CUDA", false}, {"lines of PTX", false, "w wide"}},
+                  {}};
   for (const CudaLine& line : file.lines) {
     const double share = all ? double(line.issued) / double(all) : 0;
     table.rows.push_back(

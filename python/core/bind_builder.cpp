@@ -18,8 +18,7 @@ namespace {
 class BuilderHandle {
 public:
   explicit BuilderHandle(FunctionHandle function) : function_(std::move(function)), builder_(function_.get()) {
-    if (!function_.get().is_ssa)
-      raise("only functions in SSA form can be edited: in a pass, by Module.apply(pass)");
+    if (!function_.get().is_ssa) raise("only functions in SSA form can be edited: in a pass, by Module.apply(pass)");
   }
 
   BuilderHandle& before(const InstructionHandle& position) {
@@ -89,7 +88,8 @@ void BuilderHandle::append(std::vector<ir::Operand>& out, py::handle given, bool
     const auto& operand = given.cast<const OperandHandle&>();
     if (operand.owner.lease) check(operand);
     if (operand.parts.front().is_definition() != is_definition)
-      raise(is_definition ? "a result has to be a register that is written" : "a source has to be an operand that is read");
+      raise(is_definition ? "a result has to be a register that is written"
+                          : "a source has to be an operand that is read");
     out.insert(out.end(), operand.parts.begin(), operand.parts.end());
   } else if (py::isinstance<py::int_>(given) && !is_definition) {
     out.push_back(ir::Operand::integer(given.cast<int64_t>()));
@@ -155,7 +155,8 @@ void remove(const FunctionHandle& handle, const InstructionHandle& instruction) 
   if (&instruction.owner.get() != &function) raise("the instruction belongs to another function");
   if (!function.is_ssa) raise("only functions in SSA form can be edited: in a pass, by Module.apply(pass)");
   (void)instruction.get();
-  if (function.form_of(instruction.id).effects.transfers_control()) raise("control flow cannot be edited: the instruction ends a block");
+  if (function.form_of(instruction.id).effects.transfers_control())
+    raise("control flow cannot be edited: the instruction ends a block");
   function.remove(instruction.id);
 }
 

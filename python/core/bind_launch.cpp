@@ -342,8 +342,8 @@ void bind_launch(py::module_& core) {
       .def("set_launch", &set_launch, py::arg("kernel"), py::arg("grid"), py::arg("block"), py::arg("shared"),
            py::arg("cooperative"), py::arg("buffers"), py::arg("arguments"))
       .def("run", &run, py::arg("check"), py::arg("counters"), py::arg("host_threads"), py::arg("fuel"), py::arg("gpu"))
-      .def("score", as_call(&score), py::arg("name"), py::arg("gpu"), py::arg("passes"), py::arg("form"), py::arg("darsie"),
-           py::arg("regless"), py::arg("exact"), py::arg("run_ptxas"))
+      .def("score", as_call(&score), py::arg("name"), py::arg("gpu"), py::arg("passes"), py::arg("form"),
+           py::arg("darsie"), py::arg("regless"), py::arg("exact"), py::arg("run_ptxas"))
       .def("study", &study, py::arg("name"), py::arg("gpu"), py::arg("only"), py::arg("sample"), release())
       .def("verify", as_call(&verify), py::arg("cases"), py::arg("given_shapes"));
   core.def("machines", [] {

@@ -95,7 +95,8 @@ py::tuple optimize(const std::string& text, const std::string& name, const Rewri
     const SourceFile source = module->source;
     Result<evaluate::Optimised> optimised = evaluate::optimise(std::move(module), pipeline, settings);
     if (!optimised) raise(optimised.error(), source);
-    json document = evaluate::report_json(optimised->report, source, {.explain = true, .statistics = true, .times = true});
+    json document =
+        evaluate::report_json(optimised->report, source, {.explain = true, .statistics = true, .times = true});
     if (!options.gpu.empty())
       document["figures"] = optimised->no_figures.empty() ? evaluate::figures_json(optimised->before, optimised->after)
                                                           : json(optimised->no_figures);
