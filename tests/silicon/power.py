@@ -74,7 +74,7 @@ def set_c(options, folder):
     gpu = elasticity.machine(folder, 3505, 1164)
     for row in cases.table("c"):
         program = row["program"]
-        if program not in elasticity.PROGRAMS or (options.short and program != "backprop"):
+        if not (elasticity.originals(program) or program in elasticity.PROGRAMS) or (options.short and program != "backprop"):
             continue
         kernels = elasticity.kernels(options.tool, folder, program, gpu)
         seconds = sum(kernel["seconds"] for kernel in kernels)

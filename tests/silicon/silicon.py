@@ -139,6 +139,8 @@ def report(options, scored, left_out):
         estimates = [kernel["estimators"][name] if name in kernel.get("estimators", {}) else
                      kernel["estimates"][name] for name in ESTIMATORS]
         estimates = [estimate / kernel["launches"] for estimate in estimates]
+        if options.scaled and fnmatch.fnmatch(case.name, options.scaled.rpartition("=")[0]):
+            estimates[0] *= float(options.scaled.rpartition("=")[2])
         rows.append((case, estimates))
         ratio = estimates[0] / case.clocks
         mark = "" if case.source == "ours" else "  (original)"
@@ -167,6 +169,7 @@ def main():
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--json")
     parser.add_argument("--work")
+    parser.add_argument("--scaled", metavar="GLOB=FACTOR", help="multiply the model's clocks of these rows: an experiment")
     options = parser.parse_args()
     wanted = measured_rows(options)
     with tempfile.TemporaryDirectory() as folder:

@@ -31,6 +31,7 @@ double clocks_of_pairs(unsigned pairs, const std::string& consumer, const std::s
   return timed.on(on).clocks;
 }
 
+constexpr uint32_t constant_warps = 80 * 64;
 constexpr size_t index_of_port = static_cast<size_t>(Cause::memory_port);
 
 } // namespace
@@ -55,28 +56,47 @@ TEST_CASE("no load passes a barrier or a store that may be of its data") {
   CHECK(clocks_of_pairs(8, "st.global.f32 [%rd3+2048], %f{0};") - one > 6.5 * latency);
 }
 
-TEST_CASE("constants at different addresses are read one after the other") {
-  const ir::Machine& on = machine_named("titanv");
-  const auto clocks_of = [&](const char* index) {
-    const std::string body = R"(
+namespace {
+
+// Clocks of the memory port for a kernel of which each warp executes `load`, code that sets %f1.
+double port_clocks(const ir::Machine& on, const std::string& load) {
+  const std::string body = R"(
   .reg .b64 %rd<9>; .reg .b32 %r<9>; .reg .f32 %f<9>;
-  ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; )" +
-                             std::string(index) + R"(
-  shl.b32 %r3, %r2, 2; cvt.u64.u32 %rd2, %r3; mov.u64 %rd3, table; add.s64 %rd4, %rd3, %rd2;
-  ld.const.f32 %f1, [%rd4]; mul.wide.u32 %rd5, %r1, 4; add.s64 %rd6, %rd1, %rd5; st.global.f32 [%rd6], %f1;
+  ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x;
+)" + load + R"(
+  mul.wide.u32 %rd5, %r1, 4; add.s64 %rd6, %rd1, %rd5; st.global.f32 [%rd6], %f1;
   ret;
 )";
-    const std::string text = ".version 8.5\n.target sm_70\n.address_size 64\n.const .align 4 .f32 table[32];\n"
-                             ".visible .entry k(.param .u64 p)\n{\n" +
-                             body + "}\n";
-    const TimedKernel timed =
-        time_kernel(text, {.kernel = "k", .grid = {80 * 64}, .block = {32}}, {Buffer{std::vector<std::byte>(128)}}, on);
-    return timed.on(on).demand.unit[index_of_port];
-  };
-  const double same = clocks_of("mov.u32 %r2, 3;"), four = clocks_of("and.b32 %r2, %r1, 3;"),
-               all = clocks_of("mov.u32 %r2, %r1;");
-  CHECK(four - same == doctest::Approx(3.0 * 80 * 64));
-  CHECK(all - same == doctest::Approx(31.0 * 80 * 64));
+  const std::string text = ".version 8.5\n.target sm_70\n.address_size 64\n.const .align 4 .f32 table[32];\n"
+                           ".visible .entry k(.param .u64 p)\n{\n" +
+                           body + "}\n";
+  const TimedKernel timed = time_kernel(text, {.kernel = "k", .grid = {constant_warps}, .block = {32}},
+                                        {Buffer{std::vector<std::byte>(128)}}, on);
+  return timed.on(on).demand.unit[index_of_port];
+}
+
+// A load of constant memory; `index`: code that sets the element, %r2.
+std::string constant_load(const std::string& index) {
+  return index + " shl.b32 %r3, %r2, 2; cvt.u64.u32 %rd2, %r3; mov.u64 %rd3, table; add.s64 %rd4, %rd3, %rd2; "
+                 "ld.const.f32 %f1, [%rd4];";
+}
+
+} // namespace
+
+TEST_CASE("constants at different addresses are read one after the other") {
+  for (const char* name : {"titanv", "a100"}) {
+    CAPTURE(name);
+    const ir::Machine& on = machine_named(name);
+    const double no_load = port_clocks(on, "mov.f32 %f1, 0f3F800000;"),
+                 operand = port_clocks(on, "ld.const.f32 %f1, [table+12]; add.f32 %f1, %f1, %f1;"),
+                 uniform = port_clocks(on, constant_load("mov.u32 %r2, %ctaid.x; and.b32 %r2, %r2, 31;")),
+                 four = port_clocks(on, constant_load("and.b32 %r2, %r1, 3;")),
+                 all = port_clocks(on, constant_load("mov.u32 %r2, %r1;"));
+    CHECK(operand == doctest::Approx(no_load));
+    CHECK(uniform - no_load == doctest::Approx(constant_warps));
+    CHECK(four - uniform == doctest::Approx(3.0 * constant_warps));
+    CHECK(all - uniform == doctest::Approx(31.0 * constant_warps));
+  }
 }
 
 } // namespace ptxrewrite::tests::walk_test
