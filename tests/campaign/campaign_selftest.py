@@ -52,10 +52,11 @@ CASES = [
 ]
 
 
-def run_campaign(tool, scratch, steps, results):
+def run_campaign(tool, scratch, steps, results, endless=False):
     memory = "2000" if steps == "reports" else "0"
+    seconds = "3" if endless else "600"
     command = [sys.executable, "-B", os.path.join(HERE, "campaign.py"), "--tool", tool, "--results", results, "--steps",
-               steps, "--seconds", "3", "--megabytes", memory, "--jobs", "1", "--no-assembler", "--summary",
+               steps, "--seconds", seconds, "--megabytes", memory, "--jobs", "1", "--no-assembler", "--summary",
                os.path.join(scratch, "summary.tsv"), SAMPLE]
     return subprocess.run(command, capture_output=True, text=True)
 
@@ -70,7 +71,7 @@ def main():
                 file.write(TOOL.format(python=sys.executable, tool=real, change=change.replace("SAMPLE", repr(SAMPLE))))
             os.chmod(tool, 0o755)
             results = os.path.join(scratch, f"results{number}.jsonl")
-            result = run_campaign(tool, scratch, steps, results)
+            result = run_campaign(tool, scratch, steps, results, "while True" in change)
             right = (result.returncode == 0 and "FAILED" not in result.stdout if expected is None else
                      result.returncode == 1 and f"FAILED {SAMPLE}: {expected}" in result.stdout)
             if not right:
@@ -79,7 +80,7 @@ def main():
                       f"{result.stdout}{result.stderr}")
         # A second run continues where the first one ended: no file is processed again.
         before = os.path.getsize(results)
-        again = run_campaign(tool, scratch, steps, results)
+        again = run_campaign(tool, scratch, steps, results, "while True" in change)
         with open(results) as file:
             rows = [json.loads(line) for line in file]
         if os.path.getsize(results) != before or len(rows) != 1 or again.returncode != 1:
