@@ -87,11 +87,13 @@ uint64_t own_memory_kib() {
   return resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) / 1024;
 }
 
+// A lower limit of this process stays.
 void limit(int resource, uint64_t amount) {
-  struct rlimit bounds {
-    amount, amount
-  };
-  ::setrlimit(static_cast<__rlimit_resource>(resource), &bounds);
+  const auto kind = static_cast<__rlimit_resource>(resource);
+  struct rlimit bounds {};
+  if (::getrlimit(kind, &bounds) == 0) amount = std::min<uint64_t>(amount, bounds.rlim_cur);
+  bounds = {amount, amount};
+  ::setrlimit(kind, &bounds);
 }
 
 // Runs in the child between fork and exec, where nothing may allocate or take a lock.

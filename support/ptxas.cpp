@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <unistd.h>
 
 namespace ptxrewrite {
 
@@ -18,6 +19,12 @@ constexpr std::string_view whitespace = " \t\r\n";
 bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),
                      [&](std::string_view prefix) { return text.starts_with(prefix); });
+}
+
+// Text that makes ptxas ask for more ends ptxas, not other programs of the machine.
+uint64_t most_address_space() {
+  const long pages = ::sysconf(_SC_PHYS_PAGES), bytes = ::sysconf(_SC_PAGE_SIZE);
+  return pages > 0 && bytes > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(bytes) / 4 * 3 : 0;
 }
 
 // The environment's choice: a variable and its value; empty if none is set.
@@ -164,7 +171,7 @@ Result<PtxasRun> assemble_file(const std::string& path, const PtxasOptions& opti
   command.arguments.insert(command.arguments.end(), options.extra_flags.begin(), options.extra_flags.end());
   command.arguments.insert(command.arguments.end(), {"-o", cubin_path, path});
   command.timeout_seconds = options.timeout_seconds;
-  command.address_space_bytes = options.address_space_bytes;
+  command.address_space_bytes = options.address_space_bytes ? options.address_space_bytes : most_address_space();
   Result<ProcessResult> child = run_process(command);
   if (!child) return child.error();
 

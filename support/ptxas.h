@@ -28,7 +28,7 @@ struct PtxasOptions {
   int optimization_level = 3;
   std::vector<std::string> extra_flags;
   double timeout_seconds = 3600;
-  uint64_t address_space_bytes = 0; // 0: no limit
+  uint64_t address_space_bytes = 0; // 0: three quarters of the machine's memory
   std::string program;              // path of the assembler; empty: find_ptxas()'s
 };
 

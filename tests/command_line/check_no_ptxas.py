@@ -21,6 +21,16 @@ CASES = [
     ["diff", "-O", "samples/backprop/backprop.ptx"],
     ["verify", "-p", "r2d2", "samples/backprop/backprop.toml"],
     ["prove", "-p", "r2d2", "samples/backprop/backprop.ptx"],
+    ["lower", "--gpu", "sm_90", "samples/backprop/backprop.ptx"],
+    ["report", "samples/vecadd/vecadd.toml", "-o", "page.html"],
+]
+# Run no ptxas, and have no option for it.
+NEVER = [
+    ["analyze", "samples/backprop/backprop.ptx"],
+    ["mark", "samples/backprop/backprop.ptx"],
+    ["launch-template", "samples/backprop/backprop.ptx", "-o", "launch.toml"],
+    ["run", "samples/vecadd/vecadd.toml"],
+    ["study", "samples/vecadd/vecadd.toml"],
 ]
 
 
@@ -48,6 +58,9 @@ def main():
                 failures.append(f"{case}: ptxas is not run without --no-ptxas either, so this shows nothing")
             if ran := runs_of_ptxas([*case, "--no-ptxas"]):
                 failures.append(f"{case} --no-ptxas: ran ptxas {ran}")
+        for case in NEVER:
+            if ran := runs_of_ptxas(case):
+                failures.append(f"{case}: ran ptxas {ran}")
     finish(failures)
 
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <sys/stat.h>
 
 namespace ptxrewrite::tests::ptxas_test {
@@ -143,6 +144,27 @@ TEST_CASE("a ptxas that hangs is stopped") {
   CHECK(run->timed_out);
   CHECK_FALSE(run->crashed);
   CHECK_FALSE(run->ok);
+}
+
+TEST_CASE("ptxas may have three quarters of the machine's memory, or what it is given") {
+  auto directory = TempDirectory::create();
+  REQUIRE(directory.ok());
+  const std::string told = directory->file("told");
+  ChosenPtxas telling(
+      script(*directory,
+             "{ ulimit -v; sed -n 's/MemTotal: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo; } > " + told + "\nexit 1\n"));
+  const auto limits = [&](uint64_t bytes) {
+    PtxasOptions options;
+    options.address_space_bytes = bytes;
+    REQUIRE(assemble(shared_kernel, options).ok());
+    uint64_t limit = 0, machine = 0;
+    std::ifstream(told) >> limit >> machine;
+    return std::pair(limit, machine);
+  };
+  const auto [limit, machine] = limits(0);
+  CHECK(limit > 0);
+  CHECK(limit <= machine);
+  CHECK(limits(uint64_t(1) << 30).first == uint64_t(1) << 20);
 }
 
 TEST_CASE("a missing ptxas is an error that says what to do") {
