@@ -252,10 +252,12 @@ const std::vector<uint32_t>& FunctionCode::live_before(ir::InstructionId id) {
     live.insert(value.index());
   for (size_t i = instructions.size(); i-- > 0;) {
     const ir::Instruction& instruction = source.instructions[instructions[i]];
-    if (!instruction.guard)
+    if (!source.keeps_old_values(instructions[i]))
       ir::for_each_definition(source, instructions[i], [&](ir::ValueId value) {
         if (source.values[value].vector_width == 1) live.erase(value.index());
       });
+    else if (!instruction.guard) // wgmma.mma_async reads its destinations
+      ir::for_each_definition(source, instructions[i], [&](ir::ValueId value) { live.insert(value.index()); });
     ir::for_each_use(source, instructions[i], [&](ir::ValueId value) { live.insert(value.index()); });
     std::vector<uint32_t>& offsets = live_[instructions[i].index()];
     for (uint32_t value : live)

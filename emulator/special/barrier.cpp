@@ -61,9 +61,15 @@ const MicroOp* barrier_sync(Warp& warp, const MicroOp& op) {
   return warp.park(&op + 1, SplitState::at_barrier, arrival.number | arrival.expected_warps << 8);
 }
 
+// An aligned arrival is one of the warp: lanes that have diverged, as by spinning at an mbarrier, gather for it.
 const MicroOp* barrier_arrive(Warp& warp, const MicroOp& op) {
   Arrival arrival;
   if (!read_operands(warp, op, arrival)) return nullptr;
+  if (op.flags & barrier_aligned) {
+    uint32_t together = 0;
+    const MicroOp* next = nullptr;
+    if (!warp.gather(op, full_mask, together, next)) return next;
+  }
   note_execution(warp, op, arrival);
   warp.block->warp_arrives(warp, arrival.number, arrival.expected_warps);
   if (warp.block->machine) warp.block->machine->barrier_arrived(warp);

@@ -219,6 +219,58 @@ NEXT:
   CHECK(run.buffer<uint32_t>(0) == for_threads(64, [](uint32_t i) { return i < 32 ? 0u : 36 * 1000 + 9 * (i - 32); }));
 }
 
+TEST_CASE("bar.arrive of a warp whose lanes have diverged counts once") {
+  // Lane 0 of warp 0 spins, so that its other lanes arrive before it. Barrier 1 takes three warps: if their arrivals
+  // counted as two, warp 1 would pass without warp 2 and read 0.
+  PtxRun run = run_threads(with_shared(R"(
+  and.b32 %r3, %r1, 31;
+  setp.ge.u32 %p1, %r1, 64;
+  @%p1 bra SLOW;
+  setp.ge.u32 %p1, %r1, 32;
+  @%p1 bra READER;
+  setp.ne.u32 %p2, %r3, 0;
+  @%p2 bra ARRIVE;
+SPIN:
+  ld.volatile.shared.u32 %r4, [s];
+  setp.eq.u32 %p3, %r4, 0;
+  @%p3 bra SPIN;
+ARRIVE:
+  bar.arrive 1, 96;
+  @%p2 bra DONE;
+  st.volatile.shared.u32 [s+4], 1;
+DONE:
+  ret;
+SLOW:
+  mov.u32 %r5, 0;
+DELAY:
+  add.u32 %r5, %r5, 1;
+  ld.volatile.shared.u32 %r6, [s+4];
+  setp.lt.u32 %p4, %r5, 1000;
+  @%p4 bra DELAY;
+  st.volatile.shared.u32 [s], 1;
+ANSWER:
+  ld.volatile.shared.u32 %r6, [s+4];
+  setp.eq.u32 %p4, %r6, 0;
+  @%p4 bra ANSWER;
+  mov.u32 %r5, 0;
+LATER:
+  add.u32 %r5, %r5, 1;
+  ld.volatile.shared.u32 %r6, [s+4];
+  setp.lt.u32 %p4, %r5, 1000;
+  @%p4 bra LATER;
+  st.volatile.shared.u32 [s+8], 7;
+  bar.sync 1, 96;
+  ret;
+READER:
+  bar.sync 1, 96;
+  ld.volatile.shared.u32 %r4, [s+8];
+  st.global.u32 [%rd1], %r4;
+  ret;)"),
+                           96);
+  CHECK(run.failure() == "");
+  CHECK(run.buffer<uint32_t>(0) == for_threads(96, [](uint32_t i) { return i / 32 == 1 ? 7u : 0u; }));
+}
+
 TEST_CASE("lanes of a warp come to a barrier that is not aligned on different ways") {
   PtxRun run = run_threads(with_shared(R"(
   st.shared.u32 [%r2], %r1;

@@ -1,5 +1,6 @@
 // wgmma against an independent description: layouts in shared memory in CuTe's terms, shapes and strides of nested
 // coordinates followed by a swizzle, and products of whole numbers, which do not depend on the order of summation.
+#include "emulator/core/engine.h"
 #include "tests/unit/emulator/special/warp_group_kernel.h"
 
 #include <algorithm>
@@ -382,6 +383,31 @@ TEST_CASE("a kernel that waits gives the same whenever its products take place, 
   CHECK(at_once.buffer<uint32_t>(1) == late.buffer<uint32_t>(1));
   CHECK(findings(run_products(small, input, text, {.check = true})).empty());
   CHECK(findings(run_products(small, input, text, {.check = true, .late_copies = true})).empty());
+}
+
+TEST_CASE("sums that are changed between products, by both engines") {
+  Input input = simple_input();
+  const std::vector<float> once = run_product(small, input).buffer<float>(1);
+  input.adds = 1;
+  std::string doubled; // in enough instructions for code to be made of them
+  for (unsigned step = 0; step < 16; ++step)
+    for (unsigned i = 0; i < 4; ++i) {
+      const std::string d = "%d" + std::to_string(i);
+      doubled +=
+          step % 2 ? "  mul.f32 " + d + ", " + d + ", 0f3F000000;\n" : "  mul.f32 " + d + ", " + d + ", 0f40000000;\n";
+      if (step == 15) doubled += "  add.f32 " + d + ", " + d + ", " + d + ";\n";
+    }
+  const std::string text = "  mov.u32 %i, 0;\nAGAIN:\n" + doubled + begin + product + end +
+                           "  add.u32 %i, %i, 1;\n  setp.lt.u32 %more, %i, 12;\n  @%more bra AGAIN;\n";
+  for (const Engine engine : {Engine::interpreter, Engine::generated}) {
+    LaunchRequest request;
+    request.machines.set(EngineSetting{engine});
+    const PtxRun run = run_products(small, input, text, request);
+    REQUIRE_MESSAGE(run.ok(), run.error << run.failure());
+    const std::vector<float> sums = run.buffer<float>(1);
+    for (size_t i = 0; i < once.size(); ++i) // 1 + 2 + 4 ... of each product
+      REQUIRE(sums[i] == 4095 * once[i]);
+  }
 }
 
 TEST_CASE("an operand that is overwritten before the product is waited for") {
