@@ -1,8 +1,9 @@
 // ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store: matrices between memory and the registers of a warp (PTX ISA
-// 9.7.14.5.15 to 17 and 9.7.14.4).
+// 9.7.14.5.15 to 17 and 9.7.14.4). The table also gets the instructions on sparse vectors (sparse_vectors.h).
 #include "emulator/core/address.h"
 #include "emulator/core/watch.h"
 #include "emulator/special/matrix.h"
+#include "emulator/special/sparse_vectors.h"
 #include "emulator/tiles/matrix_tile.h"
 
 #include <algorithm>
@@ -405,6 +406,8 @@ void add_matrix_memory_operations(OperationTable& table) {
   table.special("ldmatrix*", &decode_small_matrices);
   table.special("stmatrix*", &decode_small_matrices);
   table.special("movmatrix*", &decode_movmatrix);
+  table.special("spcompress*", &decode_sparse_vector);
+  table.special("spdecompress*", &decode_sparse_vector);
   table.special("wmma.load*", &decode_transfer);
   table.special("wmma.store*", &decode_transfer);
 }

@@ -65,7 +65,7 @@ const MicroOp* fence(Warp&, const MicroOp& op) {
 void decode_tensor_memory(Decoder& decoder, ir::InstructionId) {
   using enum ir::Modifier;
   const ir::Form& form = decoder.form();
-  if (form.has(exclusive) || form.has(sync_restrict_shared_read_mma_a) || form.has(spcompress))
+  if (form.has(exclusive) || form.has(sync_restrict_shared_read_mma_a))
     return decoder.unsupported("tcgen05 instructions of PTX 9.4 are not emulated");
   if (form.has(fence_before_thread_sync) || form.has(fence_after_thread_sync)) return decode_tensor_fence(decoder);
   if (form.has(wait_ld) || form.has(wait_st)) return decode_tensor_wait(decoder);

@@ -3,6 +3,7 @@
 // issue: compilers use them before the wait (LLVM moves it behind), and ptxas waits for them.
 #include "emulator/core/check.h"
 #include "emulator/semantics/min_max.h"
+#include "emulator/semantics/sparse_groups.h"
 #include "emulator/special/async_access.h"
 #include "emulator/special/collective.h"
 #include "emulator/special/matrix.h"
@@ -29,6 +30,7 @@ struct Transfer {
   AddressSource address;
   LoadReduction reduction = LoadReduction::none; // of ld.red: its result is in an additional last register
   bool takes_max = false, takes_magnitude = false, keeps_nan = false;
+  uint32_t index_registers = 0, kept_registers = 0; // of .spcompress, the first in the list
   uint32_t columns() const { return transfer_columns(shape, registers) * (packs ? 2 : 1); }
 };
 
@@ -162,6 +164,48 @@ const MicroOp* load_registers(Warp& running, const MicroOp& instruction) {
   });
 }
 
+constexpr uint32_t most_columns = 128; // of a load
+
+// Of each four columns of a lane two are kept (semantics/sparse_groups.h), unchanged.
+const MicroOp* load_compressed(Warp& running, const MicroOp& instruction) {
+  return execute_together(running, instruction, {}, [](const Collective& all) {
+    const auto& transfer = all.description<Transfer>();
+    Place place;
+    if (!find_place(all, place)) return;
+    all.warp().block->take_fuel(transfer.registers);
+    check_transfer(all, transfer, place, CellUse::load);
+    const uint32_t outputs = transfer.index_registers + transfer.kept_registers;
+    std::array<std::array<uint32_t, most_columns>, warp_size> written{};
+    std::array<uint32_t, warp_size> result{};
+    for (unsigned lane = 0; lane < warp_size; ++lane) {
+      std::array<uint32_t, most_columns> bits;
+      for (uint32_t index = 0; index < transfer.registers; ++index) {
+        bits[index] = load_cell(transfer, *place.memory, cell_of(transfer, place, lane, index));
+        const uint32_t value = transfer.takes_magnitude ? bits[index] & 0x7fffffff : bits[index];
+        result[lane] = index == 0 ? value : reduced(transfer, result[lane], value);
+      }
+      const std::span<uint32_t> indices(written[lane].data(), transfer.index_registers);
+      uint32_t* kept = written[lane].data() + transfer.index_registers;
+      for (uint32_t group = 0; group < transfer.registers / semantics::sparse_group; ++group) {
+        const uint32_t* four = bits.data() + group * semantics::sparse_group;
+        std::array<double, semantics::sparse_group> values;
+        for (unsigned i = 0; i < semantics::sparse_group; ++i)
+          values[i] =
+              static_cast<double>(std::bit_cast<float>(transfer.takes_magnitude ? four[i] & 0x7fffffff : four[i]));
+        const std::array<unsigned, 2> two = semantics::two_of_four(values, transfer.takes_max);
+        for (unsigned i = 0; i < 2; ++i) {
+          semantics::set_packed_field(indices, group * 2 + i, 2, two[i]);
+          kept[group * 2 + i] = four[two[i]];
+        }
+      }
+    }
+    for (uint32_t index = 0; index < outputs; ++index)
+      all.write_listed<uint32_t>(index, [&](unsigned lane) { return written[lane][index]; });
+    if (transfer.reduction != LoadReduction::none)
+      all.write_listed<uint32_t>(outputs, [&](unsigned lane) { return result[lane]; });
+  });
+}
+
 const MicroOp* store_registers(Warp& running, const MicroOp& instruction) {
   return execute_together(running, instruction, {}, [](const Collective& all) {
     const auto& transfer = all.description<Transfer>();
@@ -228,6 +272,26 @@ LoadReduction reduction_of(const ir::Form& form) {
   return LoadReduction::u32;
 }
 
+// Destinations of .spcompress: words of indices, kept columns, and with .red the reduction.
+void decode_compressed_load(Decoder& decoder, Transfer transfer) {
+  const bool reduces = transfer.reduction != LoadReduction::none;
+  std::vector<LaneRef> list;
+  for (unsigned operand = 0; operand < (reduces ? 3u : 2u); ++operand)
+    for (const ir::Operand& named : matrix_registers(decoder, operand)) {
+      if (operand < 2) ++(operand == 0 ? transfer.index_registers : transfer.kept_registers);
+      list.push_back(decoder.destination(named, lanes_of_bits(32)));
+    }
+  if (transfer.registers > most_columns || transfer.kept_registers * 2 != transfer.registers ||
+      transfer.index_registers * 32 < transfer.registers)
+    return decoder.unsupported("a compressed load with another number of registers than its shape has");
+  transfer.address = address_source(decoder, reduces ? 3 : 2);
+  const uint32_t first = decoder.add_list(list);
+  const uint32_t description = add_description(decoder, transfer);
+  MicroOp& op = decoder.emit(&load_compressed);
+  op.extra = first;
+  op.auxiliary = description;
+}
+
 } // namespace
 
 void decode_tensor_transfer(Decoder& decoder) {
@@ -242,6 +306,7 @@ void decode_tensor_transfer(Decoder& decoder) {
   transfer.takes_max = form.has(max);
   transfer.takes_magnitude = form.has(abs);
   transfer.keeps_nan = form.has(NaN);
+  if (form.has(spcompress)) return decode_compressed_load(decoder, transfer);
   const bool is_twice = transfer.shape == TransferShape::lanes16_32b_twice;
   const bool reduces = transfer.reduction != LoadReduction::none;
   const unsigned address = is_load ? (reduces ? 2 : 1) : 0;

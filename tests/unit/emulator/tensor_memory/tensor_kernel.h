@@ -28,6 +28,7 @@ inline std::string registers(const char* prefix, unsigned count) {
 struct TensorKernel {
   unsigned group = 1;
   std::string target = "sm_100a";
+  std::string version = "8.8";
   // Executed by thread 0, between a fence and the commit: %tm is the first column of tensor memory, %x0 to %x7 are
   // parameters of 64 bits, and %w0 to %w7 their low halves; %yes and %no are predicates.
   std::string operations;
@@ -47,7 +48,7 @@ inline std::string kernel_text(const TensorKernel& kernel) {
   const std::string group = ".cta_group::" + std::to_string(kernel.group);
   const std::string bytes = std::to_string(std::max<size_t>(kernel.shared.size() / kernel.blocks, 16));
   const std::string row = std::to_string(kernel.columns * 4), chunks = std::to_string(kernel.columns);
-  std::string text = ".version 8.8\n.target " + kernel.target +
+  std::string text = ".version " + kernel.version + "\n.target " + kernel.target +
                      "\n.address_size 64\n.visible .entry k(.param .u64 image, "
                      ".param .u64 cells, .param .u64 out";
   for (unsigned i = 0; i < 8; ++i)

@@ -218,5 +218,52 @@ TEST_CASE("loads that reduce") {
   }
 }
 
+// ld with .spcompress: in the first register the indices of the two kept registers, two bits each.
+TEST_CASE("loads that keep two of four registers") {
+  struct Case {
+    const char* operation;
+    std::array<uint32_t, 4> values;
+    uint32_t indices, first, second, reduced;
+  };
+  const uint32_t nan = 0x7fc00000, one = 0x3f800000, minus_two = 0xc0000000, zero = 0, minus_zero = 0x80000000;
+  const Case cases[] = {
+      {"max.sp::2:4", {one, minus_two, zero, minus_two}, 0b1000, one, zero, one},
+      {"min.sp::2:4", {one, minus_two, zero, minus_two}, 0b1101, minus_two, minus_two, minus_two},
+      {"max.sp::2:4.abs", {one, minus_two, zero, one}, 0b0100, one, minus_two, 0x40000000},
+      {"min.sp::2:4", {one, zero, nan, minus_zero}, 0b1110, nan, minus_zero, minus_zero},
+      {"max.sp::2:4", {minus_zero, minus_two, zero, minus_two}, 0b1000, minus_zero, zero, zero},
+  };
+  for (const Case& one_case : cases)
+    for (const bool reduces : {false, true}) {
+      CAPTURE(one_case.operation);
+      CAPTURE(reduces);
+      TensorKernel kernel;
+      kernel.columns = 32;
+      kernel.version = "9.4";
+      kernel.target = "sm_107a";
+      kernel.begin = "  .reg .f32 %f;\n";
+      kernel.behind = std::string("  .reg .b32 %z<4>;\n  mov.b32 %f, 0;\n  tcgen05.ld.") + (reduces ? "red." : "") +
+                      "spcompress.sync.aligned.32x32b.x4." + one_case.operation + ".f32.b2 {%z0}, {%z1, %z2}" +
+                      (reduces ? ", %f" : "") +
+                      ", [%mine];\n  tcgen05.wait::ld.sync.aligned;\n  mov.b32 %z3, %f;\n  add.u32 %v, %mine, 8;\n"
+                      "  tcgen05.st.sync.aligned.32x32b.x4.b32 [%v], {%z0, %z1, %z2, %z3};\n"
+                      "  tcgen05.wait::st.sync.aligned;\n";
+      std::vector<uint32_t> cells(128 * 32);
+      for (size_t lane = 0; lane < 128; ++lane)
+        for (size_t i = 0; i < 4; ++i)
+          cells[lane * 32 + i] = one_case.values[i];
+      const PtxRun run = run_tensor_kernel(kernel, cells);
+      REQUIRE_MESSAGE(run.ok(), run.error << run.failure());
+      const std::vector<uint32_t> after = run.buffer<uint32_t>(2);
+      for (size_t lane = 0; lane < 128; ++lane) {
+        const uint32_t* written = &after[lane * 32 + 8];
+        REQUIRE(written[0] == one_case.indices);
+        REQUIRE(written[1] == one_case.first);
+        REQUIRE(written[2] == one_case.second);
+        REQUIRE(written[3] == (reduces ? one_case.reduced : 0));
+      }
+    }
+}
+
 } // namespace
 } // namespace ptxrewrite::emulator::tensor_memory_test
