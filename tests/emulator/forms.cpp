@@ -335,7 +335,7 @@ std::string_view module_preamble() {
 }
 
 #define KERNEL_REGISTERS                                                                                               \
-  ".reg .pred %p<160>;\n.reg .b8 %c<40>;\n.reg .b16 %h<40>;\n.reg .b32 %r<160>;\n.reg .b64 %l<160>;\n"                 \
+  ".reg .pred %p<160>;\n.reg .b8 %c<40>;\n.reg .b16 %h<40>;\n.reg .b32 %r<260>;\n.reg .b64 %l<160>;\n"                 \
   ".reg .b128 %q<40>;\n.reg .f32 %f<160>;\n.reg .f64 %d<40>;\n"
 
 std::string_view kernel_registers() {
