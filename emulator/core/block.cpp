@@ -133,6 +133,7 @@ void Block::start(uint64_t linear_index) {
   if (late_copies) late_copies->start_block();
   if (warp_groups) warp_groups->start_block();
   if (tensor_unit) tensor_unit->start_block();
+  warp_registers.clear();
 }
 
 void Block::start_warp(Warp& warp) {

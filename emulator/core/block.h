@@ -137,6 +137,7 @@ struct Block {
   // if there are none.
   bool complete_cluster_barrier();
   bool waits_at_cluster_barrier() const;
+  bool has_started(const Warp& warp) const { return &warp < warps.data() + next_to_start_; }
 
   // --- called by handlers ---
   const MicroOp* fail(Warp& warp, const MicroOp& op, unsigned lane, std::string message,
@@ -185,6 +186,7 @@ struct Block {
   std::unique_ptr<LateCopies> late_copies; // null: asynchronous copies are carried out at once
   std::unique_ptr<WarpGroups> warp_groups; // null: no warp group has multiplied matrices yet
   std::unique_ptr<TensorUnit> tensor_unit; // null: no tensor memory has been allocated yet
+  std::vector<uint32_t> warp_registers;    // of a thread, by warp, as setmaxnreg leaves them; empty: none was executed
   MemoryRange last_global;                 // where the last global access of a single lane went: most go there again
   std::vector<AccessSite> sites;           // of the memory operations of the image
   bool count_memory = false;

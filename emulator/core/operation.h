@@ -134,6 +134,7 @@ void add_memory_operations(OperationTable& table);
 void add_atomic_operations(OperationTable& table);
 void add_multimem_operations(OperationTable& table); // after the families whose operations it repeats
 void add_control_operations(OperationTable& table);
+void add_register_pool_operations(OperationTable& table);
 void add_warp_operations(OperationTable& table); // before the barriers: bar.warp
 void add_barrier_operations(OperationTable& table);
 void add_stack_operations(OperationTable& table);

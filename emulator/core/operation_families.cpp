@@ -18,6 +18,7 @@ const OperationTable& OperationTable::get() {
     add_atomic_operations(made);
     add_multimem_operations(made);
     add_control_operations(made);
+    add_register_pool_operations(made);
     add_warp_operations(made);
     add_barrier_operations(made);
     add_stack_operations(made);

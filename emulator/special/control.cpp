@@ -453,7 +453,6 @@ void add_control_operations(OperationTable& table) {
   table.special("fence*", &decode_fence);
   table.special("membar*", &decode_fence);
   table.special("griddepcontrol*", &decode_nothing);
-  table.special("setmaxnreg*", &decode_nothing);
 }
 
 } // namespace ptxrewrite::emulator
