@@ -1,9 +1,9 @@
 // setmaxnreg: warps hand registers back to their block's share of the register file, or wait for some (PTX
 // ISA 9.7.19.5).
 //
-// The share is what the block has at launch. It follows from the kernel's directives, .maxnreg or the number of threads
-// and blocks of an SM; of kernels without them only ptxas knows it, and the instruction has no effect there (ptxas
-// ignores it too). Registers of warps that have ended are free.
+// The share is what the block has at launch. The kernel's directives, .maxnreg or the number of threads and blocks of
+// an SM, are its upper bound: ptxas may give threads fewer. Without them the bound is unknown, and the instruction has
+// no effect (ptxas ignores it too). Registers of warps that have ended are free.
 #include "emulator/core/block.h"
 #include "emulator/core/decode.h"
 
@@ -18,8 +18,9 @@ namespace {
 
 constexpr uint32_t registers_of_multiprocessor = 65536, granule = 8, most_of_thread = 256;
 constexpr uint64_t most_threads = 1024; // of a block
+constexpr uint32_t exact = 0x80000000;  // in Block::warp_registers: set by the instruction, no upper bound
 
-// Registers of a thread at launch; 0: unknown.
+// The most registers of a thread at launch; 0: unknown.
 uint32_t registers_at_launch(const ir::Function& kernel) {
   uint64_t threads = 0, blocks = 1;
   for (const ir::FunctionDirective& directive : kernel.directives) {
@@ -42,7 +43,7 @@ uint64_t taken_by_others(const Block& block, const Warp& warp) {
   uint64_t taken = 0;
   for (const Warp& other : block.warps) {
     const bool has_ended = block.has_started(other) && other.state == WarpState::finished;
-    if (&other != &warp && !has_ended) taken += block.warp_registers[other.index];
+    if (&other != &warp && !has_ended) taken += block.warp_registers[other.index] & ~exact;
   }
   return taken;
 }
@@ -53,15 +54,16 @@ const MicroOp* set_registers(Warp& warp, const MicroOp& op) {
   const uint64_t at_launch = registers_at_launch(*block.image->functions.front()->source);
   if (block.warp_registers.empty()) block.warp_registers.assign(block.warps.size(), static_cast<uint32_t>(at_launch));
   const auto wanted = static_cast<uint32_t>(op.immediate);
-  uint32_t& own = block.warp_registers[warp.index];
+  uint32_t& state = block.warp_registers[warp.index];
+  const uint32_t own = state & ~exact;
   if (own == 0) return &op + 1;
   const auto first = static_cast<unsigned>(std::countr_zero(warp.active));
-  if (op.flags ? wanted < own : wanted > own)
+  if (op.flags ? (state & exact) && wanted < own : wanted > own)
     return block.fail(
         warp, op, first,
         fmt::format("setmaxnreg.{} to {} registers by a warp that has {}", op.flags ? "inc" : "dec", wanted, own));
   if (taken_by_others(block, warp) + wanted > at_launch * block.warps.size()) return warp.yield(&op);
-  own = wanted;
+  state = wanted | exact;
   return &op + 1;
 }
 
