@@ -14,8 +14,8 @@
 namespace ptxrewrite::cuda {
 namespace {
 
-// Makes all writable memory of the process accessible to kernels while it lives: nothing tells which of it a kernel
-// uses.
+// Makes all writable memory of the process accessible to kernels while it lives: the entry point names no sizes of
+// arguments.
 class WritableMemory {
 public:
   explicit WritableMemory(Context& context) : context_(context) {

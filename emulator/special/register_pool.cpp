@@ -1,9 +1,9 @@
 // setmaxnreg: warps hand registers back to their block's share of the register file, or wait for some (PTX
 // ISA 9.7.19.5).
 //
-// The share is what the block has at launch. The kernel's directives, .maxnreg or the number of threads and blocks of
-// an SM, are its upper bound: ptxas may give threads fewer. Without them the bound is unknown, and the instruction has
-// no effect (ptxas ignores it too). Registers of warps that have ended are free.
+// The share is the registers of the block at launch. The kernel's directives, .maxnreg or the number of threads and
+// blocks of an SM, are its upper bound: ptxas may give threads fewer. Without them the bound is unknown, and the
+// instruction has no effect (ptxas ignores it too). Registers of warps that have ended are free.
 #include "emulator/core/block.h"
 #include "emulator/core/decode.h"
 

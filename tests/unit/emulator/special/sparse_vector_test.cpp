@@ -47,7 +47,7 @@ double element_value(uint32_t code, unsigned bits, unsigned type) {
   }
 }
 
-// Sorts first what is kept: NaN, then the greatest or least; -0 is below +0.
+// Order of selection: NaN, then the greatest or least; -0 is below +0.
 double sort_key(double value, unsigned operation) {
   if (std::isnan(value)) return -std::numeric_limits<double>::infinity();
   if (operation & 1) value = std::fabs(value);
