@@ -160,8 +160,8 @@ private:
     });
   }
 
-  // Inserts added functions before `origin`, the function that the passes ran on, but further variants behind it:
-  // launchers try variants in text order.
+  // Inserts the functions that passes have added to the module. Device functions go before `origin`, the function on
+  // which the passes ran; variants of kernels go after it, because a launcher tries them in the order of the text.
   void place_additions(ir::FunctionId origin) {
     for (std::unique_ptr<ir::Function>& addition : additions_) {
       const bool is_variant = original_of(*addition).has_value();

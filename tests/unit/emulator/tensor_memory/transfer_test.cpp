@@ -165,6 +165,17 @@ TEST_CASE("16x32bx2: the second half of the lanes has columns further on") {
     }
 }
 
+// Tensor memory after the kernel, which begins with the four values in the first columns of every lane.
+std::vector<uint32_t> cells_after(const TensorKernel& kernel, const std::array<uint32_t, 4>& values) {
+  std::vector<uint32_t> cells(128 * 32);
+  for (size_t lane = 0; lane < 128; ++lane)
+    for (size_t i = 0; i < 4; ++i)
+      cells[lane * 32 + i] = values[i];
+  const PtxRun run = run_tensor_kernel(kernel, cells);
+  REQUIRE_MESSAGE(run.ok(), run.error << run.failure());
+  return run.buffer<uint32_t>(2);
+}
+
 // ld.red: the smallest or largest of a thread's registers, by min and max of floats and integers.
 TEST_CASE("loads that reduce") {
   struct Case {
@@ -201,13 +212,7 @@ TEST_CASE("loads that reduce") {
                     "  tcgen05.wait::st.sync.aligned;\n";
     kernel.begin = "  .reg .f32 %f;\n";
     kernel.target = "sm_103a";
-    std::vector<uint32_t> cells(128 * 32);
-    for (size_t lane = 0; lane < 128; ++lane)
-      for (size_t i = 0; i < 4; ++i)
-        cells[lane * 32 + i] = one_case.values[i];
-    const PtxRun run = run_tensor_kernel(kernel, cells);
-    REQUIRE_MESSAGE(run.ok(), run.error << run.failure());
-    const std::vector<uint32_t> after = run.buffer<uint32_t>(2);
+    const std::vector<uint32_t> after = cells_after(kernel, one_case.values);
     unsigned wrong = 0;
     for (size_t lane = 0; lane < 128; ++lane) {
       for (size_t i = 0; i < 4; ++i)
@@ -248,13 +253,7 @@ TEST_CASE("loads that keep two of four registers") {
                       ", [%mine];\n  tcgen05.wait::ld.sync.aligned;\n  mov.b32 %z3, %f;\n  add.u32 %v, %mine, 8;\n"
                       "  tcgen05.st.sync.aligned.32x32b.x4.b32 [%v], {%z0, %z1, %z2, %z3};\n"
                       "  tcgen05.wait::st.sync.aligned;\n";
-      std::vector<uint32_t> cells(128 * 32);
-      for (size_t lane = 0; lane < 128; ++lane)
-        for (size_t i = 0; i < 4; ++i)
-          cells[lane * 32 + i] = one_case.values[i];
-      const PtxRun run = run_tensor_kernel(kernel, cells);
-      REQUIRE_MESSAGE(run.ok(), run.error << run.failure());
-      const std::vector<uint32_t> after = run.buffer<uint32_t>(2);
+      const std::vector<uint32_t> after = cells_after(kernel, one_case.values);
       for (size_t lane = 0; lane < 128; ++lane) {
         const uint32_t* written = &after[lane * 32 + 8];
         REQUIRE(written[0] == one_case.indices);
