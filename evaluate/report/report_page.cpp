@@ -163,8 +163,7 @@ std::string hot_lines(const PageInput& input) {
 }
 
 std::string techniques_table(const PageInput& input) {
-  PageTable table{{{"technique", false}, {"of the instructions left"}, {"counted by", false}, {"what", false, "w"}},
-                  {}};
+  PageTable table{{{"technique", false}, {"instructions left"}, {"counted by", false}, {"rule", false, "w"}}, {}};
   for (const TechniqueLeft& one : input.facts.techniques)
     table.rows.push_back({escaped(one.name), bar_cell(one.left, fmt::format("{:.1f} %", 100 * one.left), one.left),
                           one.by_threads ? "threads" : "warps",

@@ -55,7 +55,7 @@ struct NamedShare {
 constexpr NamedShare named_shares[] = {
     {"instructions with the same result in all lanes", redundant_share},
     {"16-bit instructions", [](const DatapathCounts& counts) { return share(counts.narrow, counts.instructions); }},
-    {"stalls by results of those that are wider", stall_share},
+    {"stalls: results of 16-bit instructions that are wider", stall_share},
     {"register reads of 16 bits", [](const DatapathCounts& counts) { return share(counts.half_reads, counts.reads); }},
     {"register writes of 16 bits",
      [](const DatapathCounts& counts) { return share(counts.half_writes, counts.writes); }},

@@ -89,7 +89,7 @@ std::string study_text(const StudiedFile& file, const ir::Machine& machine, cons
                    {"redundant %", true},
                    {"fewer warps %", true},
                    {"fewer threads %", true},
-                   {"what", false}},
+                   {"rule", false}},
                   {}};
   table.rows.push_back(
       {"baseline", fmt::format("{}", file.result.baseline.warps), fmt::format("{}", file.result.baseline.lanes)});

@@ -13,7 +13,7 @@ Change run(ir::Function& function, PassContext& context) {
   return Change::changed;
 }
 
-const RegisterPass registration({"dce", "remove instructions and block parameters that nobody needs", run});
+const RegisterPass registration({"dce", "remove instructions and block parameters without uses", run});
 
 } // namespace
 

@@ -405,14 +405,16 @@ Change RunAhead::run() {
 
 std::vector<PassOptionDescription> run_ahead_options() {
   return {
-      {"form", "legal form: ring, registers, prefetch or producer only (default: what wins)"},
-      {"distance", "legal form: so many trips ahead (default: by latency and trip time)", PassOptionKind::number},
-      {"threads", "legal form: rings for so many threads where the kernel does not say (default 256)",
+      {"form", "legal form: ring, registers, prefetch or producer only (default: the cheapest)"},
+      {"distance", "legal form: trips between a load and its use (default: by latency and trip time)",
        PassOptionKind::number},
-      {"warps", "legal form: an SM gets at most so many warps in the launches that count (default: all that fit)",
+      {"threads",
+       "legal form: threads of a block if the kernel does not state them, for the size of rings (default 256)",
+       PassOptionKind::number},
+      {"warps", "legal form: warps of an SM in the launches to optimise for (default: all that fit)",
        PassOptionKind::number},
       {"few",
-       "legal form: where nothing wins with all warps that fit, a variant for launches whose grid gives an SM few "
+       "legal form: if nothing wins at full occupancy, a variant for launches whose grid gives an SM few "
        "warps",
        PassOptionKind::flag},
       cost_option(),

@@ -85,7 +85,7 @@ Change run(ir::Function& function, PassContext& context) {
 
 const RegisterPass registration(
     {"darsie",
-     "mark what all warps of a block compute alike; legal form: a kernel for one launch shape",
+     "mark instructions with one result for all warps of a block; legal form: a kernel for one launch shape",
      run,
      {{"carrier", "annotated form: comment (default) or pragma"},
       {"specialise", "legal form: \"block=16x16[,grid=64x64][,param.2=1024]\", the launch to make a variant for"},

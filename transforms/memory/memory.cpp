@@ -71,8 +71,8 @@ Change run(ir::Function& function, PassContext& context) {
   return legal::run_family(function, context, {"memory", memory::apply, "composite", memory::joined_bytes});
 }
 
-const RegisterPass registration(
-    legal::family_pass("memory", "read-only loads and vector accesses, where the launch keeps buffers apart", run));
+const RegisterPass registration(legal::family_pass(
+    "memory", "read-only loads and vector accesses for buffers that are disjoint in the launch", run));
 
 } // namespace
 

@@ -49,7 +49,7 @@ Change run(ir::Function& function, PassContext& context) {
 }
 
 const RegisterPass registration(
-    legal::family_pass("narrow", "do 64-bit and signed integer work in 32 bits and unsigned, by ranges", run));
+    legal::family_pass("narrow", "32-bit and unsigned arithmetic for 64-bit and signed, by value ranges", run));
 
 } // namespace
 

@@ -48,8 +48,8 @@ Change run(ir::Function& function, PassContext& context) {
   return legal::run_family(function, context, {"packed", apply});
 }
 
-const RegisterPass registration(legal::family_pass("packed", "pairs of numbers by one instruction; halves as halves",
-                                                   run));
+const RegisterPass registration(legal::family_pass(
+    "packed", "packed instructions for pairs of values; f16 arithmetic without conversion to f32", run));
 
 } // namespace
 
