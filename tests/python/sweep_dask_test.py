@@ -2,8 +2,10 @@
 import os
 import signal
 import tempfile
+from concurrent.futures import CancelledError
+from unittest import mock
 
-from distributed import Client, LocalCluster
+from distributed import Client, KilledWorker, LocalCluster
 
 from ptxrewrite.sweep import Store, run, schedulers
 from sweep_test import rows_of, sweep_in
@@ -29,3 +31,52 @@ def test_worker_killed():
         assert rows_of(store.finish()) == expected
         print(f"{len(points)} points by processes {workers}, of which {victims[0]} was killed")
         assert workers - {str(victims[0])}
+
+
+class AnnouncedFuture:
+    """A future of Dask as as_completed returns it. If its worker has died since, it is pending again: exception() then
+    waits and returns None, result() waits and returns the rows of another worker."""
+
+    def __init__(self, key, status, outcome):
+        self.key, self.status, self._outcome = key, status, outcome
+
+    def exception(self):
+        return self._outcome if isinstance(self._outcome, Exception) else None
+
+    def result(self):
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return self._outcome
+
+
+class ScriptedClient:
+    """Hands the outcomes of `script` to the tasks in their order; None is the task's own result."""
+
+    def __init__(self, script):
+        self._script = list(script)
+
+    def nthreads(self):
+        return {"worker": 1}
+
+    def submit(self, function, points, *, key, **ignored):
+        status, outcome = self._script.pop(0) if self._script else ("finished", None)
+        return AnnouncedFuture(key, status, function(points) if outcome is None else outcome)
+
+
+class Announced(list):
+    """as_completed: yields what is added, also while it is read."""
+
+    add = list.append
+
+
+def test_outcomes_of_futures():
+    with tempfile.TemporaryDirectory() as folder:
+        points = list(sweep_in(folder).points())[:6]
+        client = ScriptedClient([("pending", None), ("error", KilledWorker("task", None, [])), ("cancelled", CancelledError()),
+                                 ("error", ValueError("out of luck")), ("finished", None), ("finished", None)])
+        with mock.patch("distributed.as_completed", Announced):
+            rows = [row for rows in schedulers._on_client(client, points, retries=2, chunk=1) for row in rows]
+        statuses = {row["key"]: (row["status"], row.get("error")) for row in rows}
+        assert len(statuses) == len(points)
+        wrong = {key: one for key, one in statuses.items() if one[0] != "ok"}
+        assert wrong == {points[3].key: ("failed", "ValueError: out of luck")}, wrong

@@ -105,17 +105,16 @@ def _on_client(client, points: List[Point], retries: int, chunk: int) -> Iterato
     submit()
     for future in completed:
         one = running.pop(future.key)
-        if future.status == "finished":
-            yield future.result()
-        else:
-            error = future.exception()
-            rows: List[Row] = []
-            if isinstance(error, KilledWorker) or future.status in ("lost", "cancelled"):
-                waiting.extend(attempts.after_death(one, rows))
-            else:
-                rows = [failed(point, "failed", f"{type(error).__name__}: {error}") for point in one]
-            if rows:
-                yield rows
+        rows: List[Row] = []
+        try:
+            # If the worker has died since it announced the result, this waits for another worker's.
+            rows = future.result()
+        except (KilledWorker, futures.CancelledError):
+            waiting.extend(attempts.after_death(one, rows))
+        except Exception as error:  # pylint: disable=broad-except
+            rows = [failed(point, "failed", f"{type(error).__name__}: {error}") for point in one]
+        if rows:
+            yield rows
         submit()
 
 
