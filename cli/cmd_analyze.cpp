@@ -48,7 +48,7 @@ void analyze(const AnalyzeOptions& options, ir::Function& function, const Sessio
 
 // Explains the components of a linear form, below listings that show some.
 constexpr const char* legend =
-    "{constant, tid.x, tid.y, tid.z, ctaid.x, ctaid.y, ctaid.z}: what one more of each adds to the value; P0: the "
+    "{constant, tid.x, tid.y, tid.z, ctaid.x, ctaid.y, ctaid.z}: the increment of the value by each; P0: the "
     "kernel's first parameter\n";
 
 int run_analyze(const AnalyzeOptions& options, const Session& session) {

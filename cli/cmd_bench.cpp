@@ -392,7 +392,9 @@ Action set_up(Options& command, const Session& session) {
   add_launch_input_options(command, options->input);
   add_direct_launch_options(command, options->input.direct);
   add_pipeline_options(command, options->pipeline);
-  command.add_option("--rounds", options->rounds, "so many times of each (default 30)").type_name("N").range(1, 100000);
+  command.add_option("--rounds", options->rounds, "measurements of each version (default 30)")
+      .type_name("N")
+      .range(1, 100000);
   command.add_option("--warm-up", options->warm_up, "rounds before that are not counted (default 3)")
       .type_name("N")
       .range(0, 100000);
@@ -408,7 +410,8 @@ Action set_up(Options& command, const Session& session) {
       .type_name("DIR");
   add_limit_options(command);
   add_calibrate_options(command, options->calibrate);
-  command.add_flag("--explain", options->explain, "say why originals ran, and what --autotune's choices go back to");
+  command.add_flag("--explain", options->explain,
+                   "print why originals ran, and the measurements behind --autotune's choices");
   command.add_flag("--json", options->json, "print JSON, with the times of all rounds");
   return [options, &session] { return run_bench(*options, session); };
 }

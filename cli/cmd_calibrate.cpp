@@ -185,11 +185,11 @@ void add_calibrate_options(Options& command, CalibrateOptions& options) {
   command.add_flag("--all-figures", options.all_figures,
                    "with --calibrate: fit figures that are no guesses, too, where a micro-benchmark shows them");
   command
-      .add_option("--rehearse", options.rehearse,
-                  "with --calibrate: times of this machine by the timing model in the place of a GPU's, to see what "
-                  "is found back")
+      .add_option(
+          "--rehearse", options.rehearse,
+          "with --calibrate: fit to the timing model's times of this machine instead of a GPU's, as a test of the fit")
       .type_name("GPU");
-  command.add_option("--noise", options.noise, "with --rehearse: how much times scatter (default 0.01 of themselves)")
+  command.add_option("--noise", options.noise, "with --rehearse: relative scatter of the times (default 0.01)")
       .type_name("SHARE")
       .range(0.0, 0.5);
   command.add_option("--length", options.length, "with --calibrate: how long micro-benchmarks run (default 1)")

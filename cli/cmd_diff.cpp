@@ -150,7 +150,7 @@ Action set_up(Options& command, const Session& session) {
   add_effort_option(command, options->pipeline);
   command.add_flag("-y,--side-by-side", options->side_by_side, "two columns");
   command.add_option("-U,--context", options->context, "lines shown around a change (3)").type_name("N");
-  command.add_flag("--whole", options->whole, "show what is equal too");
+  command.add_flag("--whole", options->whole, "show equal parts too");
   command.add_option("--width", options->width, "columns of --side-by-side (the terminal's)")
       .range(40u, 1000u)
       .type_name("N");
@@ -167,7 +167,7 @@ Action set_up(Options& command, const Session& session) {
 
 const RegisterCommand registration(
     {.name = "diff",
-     .about = "show what passes change, or how two files differ",
+     .about = "show the changes that passes make, or the difference of two files",
      .example =
          "ptxrewrite diff kernel.ptx -p r2d2 --form hardware\n  ptxrewrite diff old.ptx new.ptx --side-by-side\n  "
          "ptxrewrite diff kernel.ptx -p composite --machine --gpu a100",

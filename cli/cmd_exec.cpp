@@ -301,12 +301,12 @@ Action set_up(Options& command, const Session& session) {
       "faster one of each");
   command
       .add_option("--verify", options->verify.passes,
-                  "each launch once more, rewritten, on a copy of the memory: what they leave is compared")
+                  "run each launch once more, rewritten, on a copy of the memory, and compare the results")
       .type_name("PIPELINE")
       .sets(options->verify.passes_given);
   command
       .add_option("--capture", options->capture,
-                  "write launches as launch files with PTX and memory, which run, verify, study, score and bench take")
+                  "write launches as launch files with PTX and memory, for run, verify, study, score and bench")
       .type_name("DIR");
   command
       .add_option(
@@ -314,7 +314,7 @@ Action set_up(Options& command, const Session& session) {
           "the first N launches of each kernel (default 1), or hottest: the one that executes most instructions")
       .type_name("N");
   command.add_flag("--study", options->study,
-                   "what of each kernel is redundant, and what the papers' techniques leave");
+                   "print the redundant part of each kernel, and the part that remains with the papers' techniques");
   command.add_option("--score", options->score, "estimate each launch's time on this GPU; with --passes rewritten, too")
       .type_name("GPU");
   command.add_option("--html", options->html, "write a page with a table of all kernels, from --study and --score")

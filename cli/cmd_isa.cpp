@@ -71,7 +71,7 @@ Action set_up(Options& command, const Session&) {
 
 const RegisterCommand
     registration({.name = "isa",
-                  .about = "show what is known about an opcode, special register or directive",
+                  .about = "show the properties of an opcode, special register or directive",
                   .example = "ptxrewrite isa mad        # forms, operands, effects, first version and target\n"
                              "  ptxrewrite isa %tid .maxntid\n  ptxrewrite isa            # all opcodes",
                   .place = 160,

@@ -87,8 +87,8 @@ Action set_up(Options& command, const Session& session) {
       .add_option("--gpu", options->gpu,
                   "the machine: h200, gtx480, sm_80, FILE.toml ...; without it the target that the text names")
       .type_name("NAME");
-  command.add_flag("--no-ptxas", options->no_ptxas, "do not ask ptxas what it makes of the kernels");
-  command.add_flag("--sass", options->sass, "set beside each line what ptxas makes of it (needs ptxas and nvdisasm)");
+  command.add_flag("--no-ptxas", options->no_ptxas, "do not compile the kernels with ptxas for comparison");
+  command.add_flag("--sass", options->sass, "print ptxas's machine code beside each line (needs ptxas and nvdisasm)");
   command.add_flag("--json", options->json, "print JSON");
   return [options, &session] { return run_lower(*options, session); };
 }

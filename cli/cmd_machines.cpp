@@ -85,7 +85,7 @@ std::string occupancy_text(const ir::Machine& machine) {
 
 std::string machine_text(const ir::Machine& machine) {
   std::string out = fmt::format("{} ({})\n", machine.name, machine.chip);
-  TextTable table{{{"figure"}, {"value", true}, {"unit"}, {"what"}}, {}};
+  TextTable table{{{"figure"}, {"value", true}, {"unit"}, {"meaning"}}, {}};
   for (const ir::MachineField& field : ir::machine_fields())
     table.rows.push_back({std::string(field.name), figure_text(field, field.read(machine)), std::string(field.unit),
                           std::string(field.about)});
@@ -165,8 +165,7 @@ int run_machines(const MachinesOptions& options, const Session& session) {
 Action set_up(Options& command, const Session& session) {
   auto options = std::make_shared<MachinesOptions>();
   command.add_option("NAME", options->names, "all figures of these machines, or of machines in files (FILE.toml)");
-  command.add_option("--check", options->checked, "say what is wrong with files that hold machines")
-      .type_name("FILE.toml");
+  command.add_option("--check", options->checked, "check files that hold machines").type_name("FILE.toml");
   command.add_flag("--toml", options->toml, "print a machine as a file that says the same");
   command.add_flag("--json", options->json, "print JSON");
   return [options, &session] { return run_machines(*options, session); };
@@ -174,7 +173,7 @@ Action set_up(Options& command, const Session& session) {
 
 const RegisterCommand
     registration({.name = "machines",
-                  .about = "list the GPUs that are counted for, and their figures",
+                  .about = "list the supported GPUs, and their figures",
                   .example = "ptxrewrite machines h200\n"
                              "  ptxrewrite machines h200 --toml >mine.toml\n"
                              "  ptxrewrite score samples/vecadd/vecadd.toml --gpu mine.toml\n"

@@ -237,8 +237,8 @@ Action set_up(Options& command, const Session& session) {
   command.add_flag("-i,--in-place", options->in_place, "write each result over its input");
   command
       .add_option("--gpu", options->pipeline.gpu,
-                  "the GPU that -O chooses for: sm_90, h200, FILE.toml ...; with --stats, show what ptxas makes of "
-                  "each function for it")
+                  "the GPU that -O chooses for: sm_90, h200, FILE.toml ...; with --stats, show ptxas's code size and "
+                  "registers of each function for it")
       .type_name("GPU");
   command
       .add_flag(
@@ -247,8 +247,8 @@ Action set_up(Options& command, const Session& session) {
       .sets(options->extract);
   command.add_flag("--no-ssa", options->no_ssa, "parse and print only");
   command.add_flag("--explain", options->report.explain,
-                   "say what was done, refused and assumed, with source lines (standard error)");
-  command.add_flag("--stats", options->report.statistics, "print what the passes counted (standard error)");
+                   "print rewrites, refusals and assumptions, with source lines (standard error)");
+  command.add_flag("--stats", options->report.statistics, "print the statistics of the passes (standard error)");
   command.add_flag("--time-passes", options->report.times, "print the time of each pass (standard error)");
   command.add_flag("--json", options->json, "print --explain, --stats, --time-passes and --list-passes as JSON");
   command.add_flag("--list-passes", options->list_passes, "list the passes and their options");
@@ -263,8 +263,8 @@ Action set_up(Options& command, const Session& session) {
   command.add_flag("--print-changed", options->print_changed, "print functions after each pass that changed them");
   command
       .add_option("-j,--jobs", options->jobs,
-                  "rewrite the kernels of a module in so many processes, with the same result (default 1; 0: one for "
-                  "each hardware thread)")
+                  "rewrite the kernels of a module in N processes, with the same result (default 1; 0: one for each "
+                  "hardware thread)")
       .type_name("N");
   command.add_option("--stop-after", options->stop_after, "run only the first N passes, counted over all functions")
       .type_name("N");

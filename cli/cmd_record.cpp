@@ -136,9 +136,8 @@ Action set_up(Options& command, const Session& session) {
   add_device_options(command, options->device);
   command.add_option("-o,--output", options->output, "where the record is written (default record.json)")
       .type_name("FILE");
-  command.add_option("--elements", options->elements, "keep so many elements of each output (default 16)")
-      .type_name("N");
-  command.add_option("--compare", options->compare, "run what this record holds, and compare (repeatable)")
+  command.add_option("--elements", options->elements, "keep N elements of each output (default 16)").type_name("N");
+  command.add_option("--compare", options->compare, "run the launches of this record, and compare (repeatable)")
       .type_name("RECORD")
       .one_each();
   command.add_option("--root", options->root, "the folder that names of launch files start from").type_name("DIR");
@@ -147,7 +146,7 @@ Action set_up(Options& command, const Session& session) {
 
 const RegisterCommand registration(
     {.name = "record",
-     .about = "keep what kernels compute on a GPU, and compare the emulator with it",
+     .about = "store results of kernels on a GPU, and compare the emulator's with them",
      .example = "ptxrewrite record samples/*/*.toml -o samples.json\n"
                 "  ptxrewrite record --compare samples.json\n"
                 "Records checksums and some elements of each output. Recording is done on a GPU unless --device says "

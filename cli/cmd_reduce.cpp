@@ -118,7 +118,7 @@ int run_reduce(const ReduceOptions& options) {
 Action set_up(Options& command, const Session&) {
   auto options = std::make_shared<ReduceOptions>();
   command.add_option("FILE", options->file, "the PTX file; - is standard input").required();
-  command.add_option("--test", options->test, "a command that fails (exit status not 0) on what is to be kept")
+  command.add_option("--test", options->test, "a command that fails (exit status not 0) on inputs to keep")
       .required()
       .type_name("COMMAND");
   command.add_option("-o,--output", options->output, "where to write; standard output if not given").type_name("FILE");

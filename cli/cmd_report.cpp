@@ -134,14 +134,14 @@ Action set_up(Options& command, const Session& session) {
   return [options, &session] { return run_report(*options, session); };
 }
 
-const RegisterCommand registration(
-    {.name = "report",
-     .about = "write a page for each kernel: what bounds it, its lines with what they did, registers, energy",
-     .example = "ptxrewrite report samples/backprop/backprop.toml --gpu titanv -o report\n"
-                "  ptxrewrite report samples/b*/*.toml -p r2d2 -p memory,narrow\n"
-                "Pages need no network and nothing beside them; index.html leads to them.",
-     .place = 92,
-     .set_up = set_up});
+const RegisterCommand
+    registration({.name = "report",
+                  .about = "write a page for each kernel: its bottleneck, counts by line, registers, energy",
+                  .example = "ptxrewrite report samples/backprop/backprop.toml --gpu titanv -o report\n"
+                             "  ptxrewrite report samples/b*/*.toml -p r2d2 -p memory,narrow\n"
+                             "Pages need no network and nothing beside them; index.html leads to them.",
+                  .place = 92,
+                  .set_up = set_up});
 
 } // namespace
 

@@ -227,13 +227,13 @@ Action set_up(Options& command, const Session& session) {
   command
       .add_flag("--darsie{standard}", options->darsie,
                 "on DARSIE's machine: instructions that are the same in all warps of a block are executed once; "
-                "--darsie=ignore-store, =no-cf-sync, =paper-marks: its variants; with --check what is skipped is "
+                "--darsie=ignore-store, =no-cf-sync, =paper-marks: its variants; with --check skipped instructions are "
                 "executed, too")
       .one_of({"standard", "ignore-store", "no-cf-sync", "paper-marks"});
   command
       .add_flag("--regless{512}", options->regless,
-                "on RegLess's machine, whose registers live in a staging unit of so many entries per SM: by the "
-                "annotations in the text, or else by those that pass regless makes")
+                "on RegLess's machine, with a staging unit of N entries per SM: by the annotations in the text, or "
+                "else by those that pass regless makes")
       .range(32, 8192);
   command
       .add_option("--compressor", options->compressor_lines,
@@ -244,13 +244,13 @@ Action set_up(Options& command, const Session& session) {
       .add_option(
           "--dac-entries", options->dac_entries,
           "entries of each warp's queues on DAC's machine, on which kernels in its hardware form run (default: "
-          "192 of each kind for the warps of an SM); with --check what leaves them is compared with the original")
+          "192 of each kind for the warps of an SM); with --check their values are compared with the original's")
       .type_name("N")
       .range(1u, 192u);
   add_limit_options(command);
-  command.add_flag("--counters", options->report.counters, "show what each instruction did");
+  command.add_flag("--counters", options->report.counters, "show counters of each instruction");
   command.add_flag("--all", options->report.all_buffers, "show and dump all buffers, not only outputs");
-  command.add_option("--head", options->report.head, "so many elements of each buffer (default 8)").type_name("N");
+  command.add_option("--head", options->report.head, "elements of each buffer to show (default 8)").type_name("N");
   command.add_option("--dump", options->dump, "write each buffer to DIR/NAME.bin").type_name("DIR");
   command.add_flag("--time", options->report.time, "show how long launches took");
   command.add_flag("--json", options->json, "print JSON");
@@ -259,7 +259,7 @@ Action set_up(Options& command, const Session& session) {
 
 const RegisterCommand
     registration({.name = "run",
-                  .about = "launch kernels and show what they leave in memory",
+                  .about = "launch kernels and show memory afterwards",
                   .example = "ptxrewrite run samples/backprop/backprop.toml --check\n"
                              "  ptxrewrite run samples/vecadd/vecadd.ptx --grid 4 --block 256 \\\n"
                              "    --arg 'buffer=f32:1000:uniform(-1,1,seed=1)' --arg 'buffer=f32:1000:iota' --arg "

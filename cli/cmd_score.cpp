@@ -265,9 +265,9 @@ Action set_up(Options& command, const Session& session) {
       .one_each();
   command.add_flag("--terms", options->report.terms, "show every term of the model");
   command.add_flag("--sensitivity", options->report.sensitivity,
-                   "show what hangs on each figure of the machine that is a guess");
+                   "show the time's sensitivity to each figure of the machine that is a guess");
   command.add_flag("--estimators", options->report.estimators,
-                   "show what counting instructions, roofline and MWP-CWP say");
+                   "show the estimates of instruction counting, roofline and MWP-CWP");
   std::vector<std::string> papers;
   for (const Paper& paper : papers_of_score())
     papers.emplace_back(paper.name);
@@ -282,29 +282,28 @@ Action set_up(Options& command, const Session& session) {
                   "score them beside")
       .type_name("DIR");
   command.add_option("--html", options->html, "write one page with pictures to FILE").type_name("FILE");
-  command.add_flag("--time", options->report.cost, "run without the model, too, and show what it costs");
+  command.add_flag("--time", options->report.cost, "run without the model, too, and show its cost");
   command
       .add_option("--slice", options->slice,
                   "on one of N slices of the machine, with its share of SMs, L2 and bandwidth: for small grids")
       .range(1, 1024)
       .type_name("N");
-  command.add_flag("--exact", options->exact, "look at all blocks and instructions, not at some");
-  command.add_flag("--sample", options->sampled,
-                   "run only blocks that are looked at, and say how far they may be off: for large launches");
+  command.add_flag("--exact", options->exact, "observe all blocks and instructions, not a sample");
+  command.add_flag("--sample", options->sampled, "run only sampled blocks, and print error bounds: for large launches");
   command.add_flag("--cold", options->cold, "L2 is empty before every launch, as profilers make it");
   command.add_flag("--rank", options->rank,
-                   "put all files and versions, variants of one kernel, in the order of their times, with what bounds "
-                   "each and what picking it may cost");
+                   "list all files and versions, variants of one kernel, by their times, with the bottleneck and the "
+                   "regret of each");
   command.add_flag("--json", options->json, "print JSON");
   return [options, &session] { return run_score(*options, session); };
 }
 
 const RegisterCommand registration(
     {.name = "score",
-     .about = "estimate time on a GPU, of kernels and of what passes make of them",
+     .about = "estimate time on a GPU, of kernels and of their rewritings",
      .example = "ptxrewrite score samples/backprop/backprop.toml --gpu titanv\n"
                 "  ptxrewrite score samples/vecadd/vecadd.toml -p r2d2 --gpu h200,a100 --json\n"
-                "Kernels run on the emulator; an interval model turns what that counts into clocks. docs/score.md "
+                "Kernels run on the emulator; an interval model turns its counts into clocks. docs/score.md "
                 "has its terms.",
      .place = 90,
      .set_up = set_up});

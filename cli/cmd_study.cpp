@@ -145,14 +145,14 @@ Action set_up(Options& command, const Session& session) {
                   "launch's size, and in long loops at one trip of 8")
       .range(1, 1 << 20)
       .type_name("N");
-  command.add_flag("--time", options->report.cost, "run without studies, too, and show what they cost");
+  command.add_flag("--time", options->report.cost, "run without studies, too, and show their cost");
   command.add_flag("--json", options->json, "print JSON");
   return [options, &session] { return run_study(*options, session); };
 }
 
 const RegisterCommand registration(
     {.name = "study",
-     .about = "count what is redundant in a run, and what the papers' techniques leave of it",
+     .about = "count the redundant part of a run, and the part that remains with the papers' techniques",
      .example =
          "ptxrewrite study samples/backprop/backprop.toml\n"
          "  ptxrewrite study samples/*/*.toml --only block,DAC-IDEAL --paper darsie\n"

@@ -320,14 +320,15 @@ Action set_up(Options& command, const Session& session) {
   add_machine_option(command, options->device, "none: registers always suffice, so that all that can run does");
   command.add_flag("--given-shapes", options->given_shapes_only, "only shapes of the launch file");
   command.add_flag("--explain", options->explain, "say which shapes were left out, and why originals ran");
-  command.add_option("--differences", options->most_differences, "so many of each buffer (default 10)").type_name("N");
+  command.add_option("--differences", options->most_differences, "differences to show of each buffer (default 10)")
+      .type_name("N");
   command.add_flag("--json", options->json, "print JSON");
   return [options, &session] { return run_verify(*options, session); };
 }
 
 const RegisterCommand
     registration({.name = "verify",
-                  .about = "run original and rewritten kernels on the same data and compare what they leave",
+                  .about = "run original and rewritten kernels on the same data and compare the results",
                   .example = "ptxrewrite verify samples/*/*.toml -p all\n"
                              "-p all: each pass alone, in all its forms. Check mode is on. Shapes are those of the "
                              "launch file, and\nfurther ones with which the original runs clean; one host thread "

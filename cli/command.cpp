@@ -25,7 +25,7 @@ void add_common_options(Options& options, Session& session) {
           "auto (on a terminal, unless NO_COLOR is set), always, never")
       .one_of({"auto", "always", "never"})
       .type_name("WHEN");
-  options.add_option("--log-level", session.log_level, "what to log to standard error")
+  options.add_option("--log-level", session.log_level, "least severe messages on standard error")
       .one_of({"trace", "debug", "info", "warn", "error", "off"})
       .type_name("LEVEL");
 }

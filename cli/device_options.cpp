@@ -17,13 +17,12 @@ void add_device_options(Options& command, DeviceOptions& options) {
 void add_limit_options(Options& command) {
   command
       .add_option("--fuel", cuda::emulator_limits().fuel,
-                  "warp instructions that a block may execute, and all blocks of a launch 64 times as many: who wants "
-                  "more is taken for endless (default 4000000000)")
+                  "warp instructions of a block (of a launch: 64 times as many) after which a kernel counts as endless "
+                  "(default 4000000000)")
       .type_name("N");
   command
       .add_option("--memory", cuda::emulator_limits().memory,
-                  "bytes of the host that a launch may take, buffers and all else: 512M, 8G ... (default: three "
-                  "quarters of what there is)")
+                  "host memory of a launch, buffers included: 512M, 8G ... (default: three quarters of the host's)")
       .type_name("SIZE")
       .size_with_suffix();
   command
@@ -32,9 +31,8 @@ void add_limit_options(Options& command) {
           [](const std::string& word) {
             emulator::default_engine() = emulator::engine_of(word).value_or(emulator::Engine::automatic);
           },
-          "who executes kernels on the emulator: interpreter (default), generated (native code by LLVM 19, made at "
-          "once), "
-          "or auto: native code where a kernel runs long enough for it")
+          "engine of the emulator: interpreter (default), generated (native code by LLVM 19), or auto: native code for "
+          "kernels that run long enough")
       .one_of({"auto", "interpreter", "generated"})
       .type_name("ENGINE");
 }

@@ -47,7 +47,7 @@ int show_help(Application& application, const char* command) {
 int run(int argument_count, char** arguments) {
   Application application(
       {.name = "ptxrewrite",
-       .about = "Reads PTX, rewrites it, and shows what was done and why.",
+       .about = "Reads PTX, rewrites it, and shows the changes and their reasons.",
        .footer = "\nExample:\n  ptxrewrite opt kernel.ptx -p r2d2 -o rewritten.ptx\n\n"
                  "'ptxrewrite COMMAND --help' shows the options of a command. A file named - is standard input "
                  "or output.\nExit codes: 0 done, 1 wrong input, 2 wrong usage, 3 a kernel faulted, 4 a verification "

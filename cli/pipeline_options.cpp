@@ -54,7 +54,7 @@ void add_pipeline_options(Options& command, PipelineOptions& options) {
       .one_of({"legal", "annotated", "hardware"})
       .type_name("FORM");
   command.add_option("-k,--kernel", options.kernels, "only kernels and functions with such a name").type_name("GLOB");
-  command.add_option("--assume", options.assumptions, "take a condition for granted that cannot be proved (repeatable)")
+  command.add_option("--assume", options.assumptions, "assume a condition that cannot be proved (repeatable)")
       .type_name("WORD")
       .delimiter(',')
       .one_each();
