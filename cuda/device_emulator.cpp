@@ -48,6 +48,7 @@ emulator::TextureBinding binding_of(const launch::Texture& texture, ir::ScalarTy
       texture.filter == launch::FilterMode::linear ? emulator::TextureFilter::linear : emulator::TextureFilter::nearest;
   binding.normalised_coordinates = texture.normalised_coordinates;
   binding.normalised_float = texture.normalised_float;
+  binding.is_linear = texture.is_linear;
   return binding;
 }
 

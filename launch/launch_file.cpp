@@ -39,7 +39,7 @@ const TableShape& variable_shape() {
 const TableShape& texture_shape() {
   static const TableShape shape{"a texture",
                                 {"buffer", "width", "height", "depth", "channels", "layered", "address", "filter",
-                                 "normalised", "read", "offset", "handle"}};
+                                 "normalised", "read", "layout", "offset", "handle"}};
   return shape;
 }
 

@@ -133,6 +133,7 @@ struct Texture {
   FilterMode filter = FilterMode::nearest;
   bool normalised_coordinates = false;
   bool normalised_float = false; // integers read as numbers in 0..1 or -1..1
+  bool is_linear = false;        // over linear memory, not an array: affects timing only
   uint64_t offset = 0;           // of the first texel, in bytes of the buffer
   uint64_t handle = 0;           // its handle, if handles are stored in memory; 0: any
   SourceRange range;

@@ -303,6 +303,7 @@ void PlanBuilder::read_texture(const Node& table, const std::string& what, Textu
     if (auto value = scope_.integer(*handle, what + ".handle", 1, Int128(1) << 63))
       texture.handle = static_cast<uint64_t>(*value);
   texture.normalised_float = choice_of(table, "read", what, {"element", "normalised_float"}) != 0;
+  texture.is_linear = choice_of(table, "layout", what, {"array", "linear"}) != 0;
   check_texture(table, what, texture);
 }
 

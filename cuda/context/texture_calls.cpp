@@ -50,6 +50,7 @@ Code bind_memory(const TextureResource& resource, emulator::TextureBinding& bind
   binding.address = resource.address;
   binding.width = resource.width;
   binding.height = resource.height;
+  binding.is_linear = true;
   if (resource.height == 0 || resource.pitch == binding.width * binding.texel_bytes()) return Code::success;
   log_once(LogLevel::warn, "textures over pitched memory with gaps between rows are not emulated");
   return Code::not_supported;

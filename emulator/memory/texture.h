@@ -24,6 +24,7 @@ struct TextureBinding {
   TextureAddressing addressing = TextureAddressing::clamp; // wrap and mirror take normalised coordinates only
   TextureFilter filter = TextureFilter::nearest;
   bool normalised_coordinates = false;
+  bool is_linear = false; // over linear memory, not an array, which a GPU stores block-linear: affects timing only
   bool normalised_float = false; // integers are read as normalised numbers in 0 .. 1 or -1 .. 1
 
   unsigned texel_bytes() const { return channels * channel_bits / 8; }

@@ -201,6 +201,7 @@ void Recorder::prepare(const emulator::Block& block) {
                        rules.longest_window);
   recording_.all_sms = options_.sms;
   local_stride_ = block.local_stride;
+  if (image.textures) textures_ = TextureLayout(*image.textures);
   recording_.sites.resize(image.instruction_count);
   for (const auto& function : image.functions) {
     const bool is_stream = function->stream_of != nullptr;
@@ -402,6 +403,13 @@ void Recorder::accessed(emulator::Block& block, emulator::Warp& warp, const emul
     return;
   }
   case Space::global:
+    if (textures_.has_arrays() && is_texture(recording_.sites[op.instruction])) {
+      for (uint32_t rest = lanes.mask; rest; rest &= rest - 1) {
+        const int lane = std::countr_zero(rest);
+        moved[lane] = textures_.stored_at(access.addresses[lane]);
+      }
+      lanes.addresses = moved;
+    }
     break;
   case Space::local:
     for (unsigned lane = 0; lane < warp_size; ++lane)

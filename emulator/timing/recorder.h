@@ -21,6 +21,7 @@
 #include "emulator/core/observer.h"
 #include "emulator/timing/access_memo.h"
 #include "emulator/timing/block_sample.h"
+#include "emulator/timing/texture_layout.h"
 
 #include <array>
 #include <functional>
@@ -264,6 +265,7 @@ private:
   std::vector<SiteKind> kinds_; // by number
   bool has_barriers_ = false;
   uint64_t local_stride_ = 0;
+  TextureLayout textures_;
   std::unordered_map<uint64_t, std::unique_ptr<BlockState>> running_;
   std::vector<std::unique_ptr<BlockState>> spare_;
   std::vector<BlockAccesses> spare_accesses_;

@@ -263,6 +263,7 @@ private:
                     texture.depth, texture.channels, texture.layered, addressing[static_cast<size_t>(texture.address)],
                     texture.filter == launch::FilterMode::linear ? "linear" : "nearest", texture.normalised_coordinates,
                     texture.normalised_float ? "normalised_float" : "element");
+    if (texture.is_linear) text += "layout = \"linear\"\n";
     if (texture.offset)
       text += fmt::format("offset = {}\n", texture.offset / byte_width(plan_.buffers[texture.buffer].type));
     if (out_.has_addresses && texture.handle) text += fmt::format("handle = \"{:#x}\"\n", texture.handle);

@@ -82,6 +82,7 @@ launch::Texture texture_of(const emulator::TextureBinding& binding, uint64_t han
   texture.filter = static_cast<launch::FilterMode>(binding.filter);
   texture.normalised_coordinates = binding.normalised_coordinates;
   texture.normalised_float = binding.normalised_float;
+  texture.is_linear = binding.is_linear;
   texture.handle = handle;
   return texture;
 }

@@ -277,6 +277,7 @@ buffer = "a"
 width = 2
 address = "border"
 filter = "linear"
+layout = "linear"
 )toml";
   LaunchPlan plan = good(text);
   CHECK(plan.ptx == "/somewhere/k.ptx");
@@ -294,6 +295,7 @@ filter = "linear"
   REQUIRE(plan.textures.size() == 1);
   CHECK(plan.textures[0].address == AddressMode::border);
   CHECK(plan.textures[0].filter == FilterMode::linear);
+  CHECK(plan.textures[0].is_linear);
 }
 
 TEST_CASE("several PTX files by target") {
