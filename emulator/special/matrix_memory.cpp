@@ -38,7 +38,11 @@ void read_addresses(const Collective& all, uint64_t (&addresses)[warp_size]) {
   }
 }
 
-// Reports `count` accesses to the watchers, each as one lane's.
+// The largest access of a lane.
+constexpr uint64_t widest_access = 16;
+
+// Reports `count` accesses to the watchers, each as one lane's. Longer lines are several accesses of all lanes, as in
+// ptxas's code for wmma.load.
 bool watch_lines(const Collective& all, const uint64_t* addresses, unsigned count, uint64_t bytes) {
   Warp& warp = all.warp();
   if (!warp.block->watch_memory) return true;
@@ -48,7 +52,12 @@ bool watch_lines(const Collective& all, const uint64_t* addresses, unsigned coun
   for (unsigned i = 0; i < warp_size; ++i)
     padded[i] = addresses[std::min(i, count - 1)];
   const AccessKind kind = all.op().flags & flag_store ? AccessKind::store : AccessKind::load;
-  const bool good = watch_access(warp, all.op(), space_of(all.op()), padded, bytes, kind);
+  bool good = true;
+  for (uint64_t done = 0; done < bytes && good; done += widest_access) {
+    good = watch_access(warp, all.op(), space_of(all.op()), padded, std::min(widest_access, bytes - done), kind);
+    for (uint64_t& address : padded)
+      address += widest_access;
+  }
   warp.mask = mask;
   return good;
 }

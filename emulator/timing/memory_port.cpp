@@ -88,6 +88,8 @@ void WarpLines::add(uint64_t line, uint8_t sectors) {
 
 PortLaw port_law(const ir::Machine& machine) {
   if (machine.compute_capability < 20) return {.banks = 16, .lanes_at_a_time = 16};
+  // Volta: two lanes load each element of A and B (Raihan et al., ISPASS 2019).
+  if (machine.compute_capability >= 70 && machine.compute_capability < 75) return {.fragment_copies = 2};
   return {.block_tags = machine.compute_capability >= 90};
 }
 

@@ -46,6 +46,7 @@ struct PortLaw {
   unsigned banks = 32;           // of 4 bytes; a power of two
   unsigned lanes_at_a_time = 32; // of 4-byte accesses
   bool block_tags = false;       // Hopper: lines of one 512-byte block share a tag look-up
+  unsigned fragment_copies = 1;  // lanes that load an element of A or B with wmma.load, of 16-bit elements
 };
 PortLaw port_law(const ir::Machine& machine);
 

@@ -47,6 +47,14 @@ bool is_texture(const Site& site) {
   return kind == ir::InstructionClass::texture || kind == ir::InstructionClass::surface;
 }
 
+// A fragment of A or B of 16-bit elements.
+bool is_half_fragment(const Site& site) {
+  if (!site.function || site.function->instructions[site.instruction].kind != ir::InstructionKind::real) return false;
+  const ir::Form& form = site.function->form_of(site.instruction);
+  return form.opcode == ir::Opcode::wmma && (form.has(ir::Modifier::a) || form.has(ir::Modifier::b)) &&
+         form.has(ir::Modifier::load) && ir::bit_width(form.type()) == 16;
+}
+
 bool is_barrier(const Site& site) {
   return site.function && site.function->instructions[site.instruction].kind == ir::InstructionKind::real &&
          site.function->form_of(site.instruction).kind == ir::InstructionClass::barrier;
@@ -213,6 +221,11 @@ void Recorder::prepare(const emulator::Block& block) {
                                                              : i < function->section_of.size() ? function->section_of[i]
                                                                                                : uint8_t(0)};
   }
+  copies_.assign(recording_.sites.size(), 1);
+  if (options_.port.fragment_copies > 1)
+    for (size_t number = 0; number < recording_.sites.size(); ++number)
+      if (is_half_fragment(recording_.sites[number]))
+        copies_[number] = static_cast<uint8_t>(options_.port.fragment_copies);
   for (const Site& site : recording_.sites)
     kinds_.push_back(site.section && site.section < most_sections ? SiteKind::in_section
                      : is_barrier(site)                           ? SiteKind::barrier
@@ -399,7 +412,7 @@ void Recorder::accessed(emulator::Block& block, emulator::Warp& warp, const emul
   case Space::cluster: { // another block's shared memory costs the same
     AccessCounts& counts = recording_.shared[op.instruction];
     ++counts.accesses;
-    counts.port_clocks += memo_.cost(lanes, true, op.instruction).port_clocks;
+    counts.port_clocks += copies_[op.instruction] * memo_.cost(lanes, true, op.instruction).port_clocks;
     return;
   }
   case Space::global:

@@ -266,6 +266,7 @@ private:
   bool has_barriers_ = false;
   uint64_t local_stride_ = 0;
   TextureLayout textures_;
+  std::vector<uint8_t> copies_; // by number: accesses to shared memory for each that the emulator reports
   std::unordered_map<uint64_t, std::unique_ptr<BlockState>> running_;
   std::vector<std::unique_ptr<BlockState>> spare_;
   std::vector<BlockAccesses> spare_accesses_;

@@ -257,4 +257,32 @@ TEST_CASE("what is remembered of an access is what the laws say of it") {
   }
 }
 
+// ptxas makes of wmma.load of 16 rows of 32 bytes: for sm_80 one LDSM.16.M88.4, for sm_70 two LDS.128, in which two
+// lanes read each row. Eight lanes of 16 bytes have 32 banks of 4 bytes: rows 144 bytes apart are in different banks,
+// rows 160 bytes apart share them by pairs.
+TEST_CASE("port clocks of wmma.load") {
+  auto clocks = [](const char* machine, const char* stride) {
+    const ir::Machine& on = machine_named(machine);
+    Recorder recorder({.port = port_law(on), .sms = on.sms});
+    LaunchRequest request{.kernel = "k", .block = {32}};
+    request.observer = &recorder;
+    const PtxRun run = run_ptx(kernel("k", "", std::string(R"(
+  .shared .align 32 .b8 tile[4096];
+  .reg .b32 %r<12>;
+  mov.u32 %r8, tile; mov.u32 %r9, )") + stride + R"(;
+  wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [%r8], %r9;
+  ret;)"),
+                               request, {});
+    REQUIRE_MESSAGE(run.ok(), run.error, run.failure());
+    uint64_t sum = 0;
+    for (const AccessCounts& counts : recorder.finish().shared)
+      sum += counts.port_clocks;
+    return sum;
+  };
+  CHECK(clocks("a100", "72") == 4);
+  CHECK(clocks("a100", "80") == 8);
+  CHECK(clocks("titanv", "72") == 8);
+  CHECK(clocks("titanv", "80") == 16);
+}
+
 } // namespace ptxrewrite::tests::recorder_test
