@@ -10,6 +10,7 @@
 #include <cctype>
 #include <charconv>
 #include <cstdio>
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -17,27 +18,34 @@ namespace ptxrewrite::ir {
 
 namespace {
 
+struct KnownMachines {
+  std::deque<MachineText> texts; // own the names
+  std::vector<Machine> machines; // sorted
+};
+
+KnownMachines read_machines() {
+  KnownMachines known;
+  for (const MachineFileText& file : machine_files()) {
+    const SourceFile source(std::string(file.name), std::string(file.text));
+    Diagnostics diagnostics;
+    const std::optional<Node> document = read_document(source, diagnostics);
+    MachineText& text = known.texts.emplace_back();
+    if (document) read_machine_text(*document, std::string(file.name), {}, text, diagnostics);
+    for (const Diagnostic& diagnostic : diagnostics.list())
+      std::fputs(render(diagnostic, source).c_str(), stderr);
+    assert(!diagnostics.has_errors() && "a machine of the program's own");
+    known.machines.push_back(text.machine);
+  }
+  std::stable_sort(known.machines.begin(), known.machines.end(), [](const Machine& a, const Machine& b) {
+    return std::pair(a.compute_capability, a.name) < std::pair(b.compute_capability, b.name);
+  });
+  return known;
+}
+
 // Never freed: pointers to machines are valid until the program ends.
 const std::vector<Machine>& known_machines() {
-  static const std::vector<Machine> known = [] {
-    std::vector<Machine> all;
-    for (const MachineFileText& file : machine_files()) {
-      const SourceFile source(std::string(file.name), std::string(file.text));
-      Diagnostics diagnostics;
-      const std::optional<Node> document = read_document(source, diagnostics);
-      auto* text = new MachineText; // owns the machine's names
-      if (document) read_machine_text(*document, std::string(file.name), {}, *text, diagnostics);
-      for (const Diagnostic& diagnostic : diagnostics.list())
-        std::fputs(render(diagnostic, source).c_str(), stderr);
-      assert(!diagnostics.has_errors() && "a machine of the program's own");
-      all.push_back(text->machine);
-    }
-    std::stable_sort(all.begin(), all.end(), [](const Machine& a, const Machine& b) {
-      return std::pair(a.compute_capability, a.name) < std::pair(b.compute_capability, b.name);
-    });
-    return all;
-  }();
-  return known;
+  static const auto* const known = new KnownMachines(read_machines());
+  return known->machines;
 }
 
 std::string folded(std::string_view name) {
