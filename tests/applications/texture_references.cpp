@@ -22,6 +22,7 @@ static_assert(sizeof(TextureReference) == 124);
 extern "C" {
 void** __cudaRegisterFatBinary(const void* wrapper);
 void __cudaRegisterFatBinaryEnd(void** handle);
+void __cudaUnregisterFatBinary(void** handle);
 void __cudaRegisterFunction(void** handle, const void* host, char* device, const char* name, int limit, void*, void*,
                             void*, void*, int*);
 void __cudaRegisterTexture(void** handle, const void* host, const char* in_ptx, const char* in_source, int dimensions,
@@ -94,7 +95,7 @@ static TextureReference linear{}, plane{};
 static Channels target{};
 static void read() {}
 
-static void register_module() {
+static void** register_module() {
   static std::vector<uint64_t> image = fat_binary();
   static struct {
     int magic = 0x466243b1, version = 1;
@@ -108,6 +109,7 @@ static void register_module() {
   __cudaRegisterTexture(handle, &plane, "plane", "::n::plane", 2, 1, 0); // bytes are read as 0 .. 1
   __cudaRegisterSurface(handle, &target, "target", "::target", 2, 0);
   __cudaRegisterFatBinaryEnd(handle);
+  return handle;
 }
 
 struct Texels {
@@ -126,7 +128,7 @@ static std::vector<Texels> run(void* out, unsigned threads) {
 }
 
 int main() {
-  register_module();
+  void** module = register_module();
   constexpr unsigned width = 8;
   const unsigned numbers[width] = {3, 1, 4, 1, 5, 9, 2, 6};
   const unsigned char bytes[2][width] = {{}, {0, 51, 102, 153, 204, 255, 5, 10}};
@@ -165,5 +167,6 @@ int main() {
   EXPECT(cudaBindTexture(nullptr, &found, memory, &unsigned_word, 12) == 18); // invalid texture reference
   EXPECT(cudaBindSurfaceToArray(&found, surface, &unsigned_word) == 37);
   EXPECT(cudaUnbindTexture(&linear) == 0);
+  __cudaUnregisterFatBinary(module);
   std::puts("right");
 }
