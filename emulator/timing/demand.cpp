@@ -80,6 +80,7 @@ private:
     demand_.uniform += executions * code.uniform;
     const uint32_t unit_weight = code.weight - code.other_weight;
     double clocks = executions * unit_weight * code.unit_clocks;
+    if (code.is_absent) return;
     if (code.is_memory || recording_.global[number].accesses + recording_.shared[number].accesses)
       clocks = add_accesses(number, executions - static_cast<double>(counts.guarded_off) * share, clocks);
     if (code.unit == Cause::issue) return;

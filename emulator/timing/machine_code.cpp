@@ -178,7 +178,11 @@ SiteCode code_of(const ir::Machine& machine, const ir::Form& form, const ir::Ins
   code.weight = cost.weight;
   code.uniform = cost.uniform;
   code.instructions = code.weight + code.uniform;
-  if (code.instructions == 0) return code;
+  if (code.instructions == 0) {
+    code.is_absent = form.space == ir::StateSpace::local &&
+                     (form.kind == ir::InstructionClass::load || form.kind == ir::InstructionClass::store);
+    return code;
+  }
   code.unit = unit_of(cost.pipe);
   code.wait = wait_of(cost.pipe);
   code.step_latency = latency_of(machine.latency, cost.pipe);
@@ -299,6 +303,14 @@ uint32_t words_of(const ir::Value& value) {
 
 std::string_view spelling(Cause cause) {
   return cause_names[static_cast<size_t>(cause)];
+}
+
+std::vector<bool> MachineCode::absent_accesses() const {
+  if (std::ranges::none_of(sites_, &SiteCode::is_absent)) return {};
+  std::vector<bool> absent;
+  for (const SiteCode& site : sites_)
+    absent.push_back(site.is_absent);
+  return absent;
 }
 
 MachineCode::MachineCode(const ir::Machine& machine, std::span<const Site> sites, const LoweringOf& lowering,

@@ -75,6 +75,7 @@ struct SiteCode {
   Cause wait = Cause::wait_integer; // the cause of waits for the result
   Waits waits = Waits::for_unit;
   bool is_memory = false; // occupies the memory port for the clocks of its accesses
+  bool is_absent = false; // an access to a local variable that the assembler keeps in registers
   // The assembler moves loads up in straight-line code to the point where their addresses are known (Walker).
   AccessSpace early_load = AccessSpace::none; // the space of a load that may move up
   AccessSpace stores = AccessSpace::none;     // the space of a store: later loads of that space do not move across it
@@ -104,6 +105,8 @@ public:
     return std::span(registers_).subspan(site.first_definition, site.definitions);
   }
   uint32_t register_count() const { return register_count_; }
+  // By number: the accesses that are absent; empty if there are none.
+  std::vector<bool> absent_accesses() const;
 
 private:
   std::vector<SiteCode> sites_; // by number

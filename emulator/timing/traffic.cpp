@@ -176,7 +176,8 @@ private:
   }
 
   void touch_lines(const BlockAccesses& block, uint16_t sm) {
-    for (const Access& access : block.accesses)
+    for (const Access& access : block.accesses) {
+      if (is_absent(access)) continue;
       for (uint64_t word : recording_.patterns[access.pattern]) {
         const LineRequest request = AccessPatterns::line_of(access, word);
         // Warps return to their lines: most touches are recent ones.
@@ -187,7 +188,10 @@ private:
         recent = touch;
         lines_[request.line].touch(request.sectors, sm, access.odd_window);
       }
+    }
   }
+
+  bool is_absent(const Access& access) const { return !memory_.absent.empty() && memory_.absent[access.number]; }
 
   // `most`: the sectors of the allocation.
   void extrapolate(Touches& touches, double most) {
@@ -213,7 +217,8 @@ private:
     if (sm.active.empty()) return false;
     if (sm.turn >= sm.active.size()) sm.turn = 0;
     Stream& stream = sm.active[sm.turn];
-    access(sm, *stream.at++);
+    const Access& next = *stream.at++;
+    if (!is_absent(next)) access(sm, next);
     if (stream.at < stream.end) {
       ++sm.turn;
       return true;

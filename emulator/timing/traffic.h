@@ -31,6 +31,8 @@ struct MemorySystem {
   uint32_t resident_blocks = 1; // per SM
   // Whether loads of this instruction bypass L1.
   std::function<bool(const Site&)> bypasses_l1;
+  // By number: accesses of the recording that the machine code does not make (MachineCode::absent_accesses).
+  std::vector<bool> absent;
 };
 
 // Loads of one static instruction, in the blocks that were looked at.

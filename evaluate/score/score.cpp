@@ -259,9 +259,10 @@ private:
   // Times of the version, followed by those of its derived versions.
   std::vector<Times> times_on(const timing::TimedMachine& on, MachineState& state, const OneLaunch& one) {
     if (settings_.cold) state.caches.forget();
-    const timing::Traffic traffic = timing::simulate(
-        one.recording, timing::memory_system(on.machine, one.recording.shared_bytes, one.resident), &state.caches);
     const timing::MachineCode& code = code_of(on.machine, one.recording.sites, state);
+    timing::MemorySystem memory = timing::memory_system(on.machine, one.recording.shared_bytes, one.resident);
+    memory.absent = code.absent_accesses();
+    const timing::Traffic traffic = timing::simulate(one.recording, memory, &state.caches);
     timing::ModelInput input{on.machine, one.counters, one.recording, traffic, code, one.resident};
     input.launch = on.launch;
     std::vector<timing::Technique> techniques;

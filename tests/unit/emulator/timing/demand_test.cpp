@@ -67,6 +67,32 @@ TEST_CASE("accesses of straight code that is longer than what is looked at count
   }
 }
 
+// ptxas keeps a local variable in registers if all of its addresses are constants (docs/lowering.md), so that no
+// machine instruction accesses memory; with an index by thread it stays in local memory.
+TEST_CASE("a local variable in registers takes neither port nor sectors") {
+  auto with = [](const char* local) {
+    return demanded(kernel("k", ".param .u64 p", std::string(R"(
+  .local .align 8 .b8 depot[16];
+  .reg .b64 %rd<4>; .reg .b32 %r<9>;
+  ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;
+)") + local + R"(
+  st.global.u32 [%rd3], %r2;
+  ret;
+)"),
+                    4096, machine_named("titanv"))
+        .demand;
+  };
+  const Demand none = with("mov.u32 %r2, %r1;");
+  const Demand kept = with("st.local.u32 [depot+4], %r1; ld.local.u32 %r2, [depot+4];");
+  const Demand indexed = with("mov.u32 %r3, depot; and.b32 %r4, %r1, 4; add.u32 %r5, %r3, %r4;"
+                              "st.local.u32 [depot+4], %r1; ld.local.u32 %r2, [%r5];");
+  CHECK(none.l2_bytes == warps * 128);
+  CHECK(kept.l2_bytes == none.l2_bytes);
+  CHECK(kept.sectors == none.sectors);
+  CHECK(kept.unit[index(Cause::memory_port)] == none.unit[index(Cause::memory_port)]);
+  CHECK(indexed.l2_bytes >= 2 * none.l2_bytes);
+}
+
 TEST_CASE("instructions that a scheduler's cache of 12 KiB misses") {
   const ir::Machine& titanv = machine_named("titanv");
   REQUIRE(titanv.fetch.cache_kib.value == 12);

@@ -29,7 +29,7 @@ public:
       : counters_(counters), recording_(recording), machine_(machine), resident_blocks_(resident_blocks),
         code_(machine, recording.sites,
               [this](const ir::Function& function) -> const ir::Lowering& { return lowering(function); }),
-        traffic_(simulate(recording, memory_system(machine, recording.shared_bytes, resident_blocks))) {}
+        traffic_(simulate(recording, memory_of(code_, machine, recording, resident_blocks))) {}
   ModelledLaunch(const ModelledLaunch&) = delete;
   ModelledLaunch& operator=(const ModelledLaunch&) = delete;
 
@@ -41,6 +41,12 @@ public:
   }
 
 private:
+  static MemorySystem memory_of(const MachineCode& code, const ir::Machine& machine, const Recording& recording,
+                                uint32_t resident_blocks) {
+    MemorySystem memory = memory_system(machine, recording.shared_bytes, resident_blocks);
+    memory.absent = code.absent_accesses();
+    return memory;
+  }
   const ir::Lowering& lowering(const ir::Function& function) {
     if (auto known = lowered_.find(&function); known != lowered_.end()) return known->second;
     ir::Function copy(function);
