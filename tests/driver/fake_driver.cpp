@@ -175,6 +175,9 @@ ResultCode cuDevicePrimaryCtxRelease_v2(DeviceNumber) {
     std::ofstream(report) << fmt::format(
         "never given back: {} allocations, {} modules, {} events, {} arrays, {} textures\n", gpu().allocations.size(),
         gpu().modules.size(), gpu().events.size(), gpu().arrays.size(), gpu().textures.size());
+  for (ModuleTag* module : gpu().modules) // their unloading failed
+    delete module;
+  gpu().modules.clear();
   return success;
 }
 ResultCode cuCtxSetCurrent(ContextHandle) {
