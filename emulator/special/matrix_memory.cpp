@@ -86,9 +86,11 @@ bool find_shared_rows(const Collective& all, const uint64_t* addresses, unsigned
     const uint64_t offset = addresses[i] - begin;
     outside |= offset | (limit - offset);
     misaligned |= offset & (bytes - 1);
-    rows[i] = block.shared + offset;
   }
-  return static_cast<int64_t>(outside) >= 0 && misaligned == 0;
+  if (static_cast<int64_t>(outside) < 0 || misaligned) return false;
+  for (unsigned i = 0; i < count; ++i)
+    rows[i] = block.shared + (addresses[i] - begin);
+  return true;
 }
 
 // Locates the rows in any memory. Returns false if the block has failed.
