@@ -209,7 +209,7 @@ void Recorder::prepare(const emulator::Block& block) {
                        rules.longest_window);
   recording_.all_sms = options_.sms;
   local_stride_ = block.local_stride;
-  if (image.textures) textures_ = TextureLayout(*image.textures);
+  if (image.textures) textures_ = emulator::TextureLayout(*image.textures);
   recording_.sites.resize(image.instruction_count);
   for (const auto& function : image.functions) {
     const bool is_stream = function->stream_of != nullptr;

@@ -19,9 +19,9 @@
 #pragma once
 
 #include "emulator/core/observer.h"
+#include "emulator/memory/texture_layout.h"
 #include "emulator/timing/access_memo.h"
 #include "emulator/timing/block_sample.h"
-#include "emulator/timing/texture_layout.h"
 
 #include <array>
 #include <functional>
@@ -265,7 +265,7 @@ private:
   std::vector<SiteKind> kinds_; // by number
   bool has_barriers_ = false;
   uint64_t local_stride_ = 0;
-  TextureLayout textures_;
+  emulator::TextureLayout textures_;
   std::vector<uint8_t> copies_; // by number: accesses to shared memory for each that the emulator reports
   std::unordered_map<uint64_t, std::unique_ptr<BlockState>> running_;
   std::vector<std::unique_ptr<BlockState>> spare_;

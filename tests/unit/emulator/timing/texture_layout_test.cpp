@@ -1,6 +1,6 @@
 // The place of texels in block-linear arrays: against the layout as a selection of address bits, and by the rectangle
 // that a cache line covers. Sources: Linux, drm_fourcc.h.
-#include "emulator/timing/texture_layout.h"
+#include "emulator/memory/texture_layout.h"
 
 #include "tests/unit/emulator/timing/timed_kernel.h"
 
@@ -10,9 +10,9 @@
 namespace ptxrewrite::tests::texture_layout_test {
 
 using namespace ptxrewrite;
+using emulator::block_linear_offset;
 using emulator::TextureBinding;
-using timing::block_linear_offset;
-using timing::TextureLayout;
+using emulator::TextureLayout;
 
 namespace {
 

@@ -8,19 +8,19 @@
 #include <cstdint>
 #include <vector>
 
-namespace ptxrewrite::timing {
+namespace ptxrewrite::emulator {
 
 // The offset at which a block-linear array holds the byte that the emulator keeps at `offset` of `texture`.
 //
 // 512 bytes, a GOB, hold 64 bytes of 8 rows; within a GOB 32 bytes hold 16 bytes of 2 rows, and 128 bytes hold 32 bytes
 // of 4 rows (Linux, drm_fourcc.h, DRM_FORMAT_MOD_NVIDIA_BLOCK_LINEAR_2D; Mesa, src/nouveau/nil). GOBs follow each other
 // by rows here. In blocks of several GOBs, as drivers order them, lines and sectors are the same.
-uint64_t block_linear_offset(const emulator::TextureBinding& texture, uint64_t offset);
+uint64_t block_linear_offset(const TextureBinding& texture, uint64_t offset);
 
 class TextureLayout {
 public:
   TextureLayout() = default;
-  explicit TextureLayout(const emulator::TextureTable& textures);
+  explicit TextureLayout(const TextureTable& textures);
 
   bool has_arrays() const { return !arrays_.empty(); }
   // Maps an address of a texel in the emulator's memory to a GPU's. One-dimensional textures and those over linear
@@ -28,7 +28,7 @@ public:
   uint64_t stored_at(uint64_t address) const;
 
 private:
-  std::vector<emulator::TextureBinding> arrays_; // by address
+  std::vector<TextureBinding> arrays_; // by address
 };
 
-} // namespace ptxrewrite::timing
+} // namespace ptxrewrite::emulator

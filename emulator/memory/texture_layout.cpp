@@ -1,8 +1,8 @@
-#include "emulator/timing/texture_layout.h"
+#include "emulator/memory/texture_layout.h"
 
 #include <algorithm>
 
-namespace ptxrewrite::timing {
+namespace ptxrewrite::emulator {
 namespace {
 
 constexpr uint64_t gob_width = 64; // bytes
@@ -15,7 +15,7 @@ uint64_t offset_in_gob(uint64_t x, uint64_t y) {
 
 } // namespace
 
-uint64_t block_linear_offset(const emulator::TextureBinding& texture, uint64_t offset) {
+uint64_t block_linear_offset(const TextureBinding& texture, uint64_t offset) {
   const uint64_t row_bytes = texture.width * texture.texel_bytes();
   const uint64_t x = offset % row_bytes;
   const uint64_t row = offset / row_bytes;
@@ -27,7 +27,7 @@ uint64_t block_linear_offset(const emulator::TextureBinding& texture, uint64_t o
   return gob * gob_bytes + offset_in_gob(x % gob_width, y % gob_height);
 }
 
-TextureLayout::TextureLayout(const emulator::TextureTable& textures) {
+TextureLayout::TextureLayout(const TextureTable& textures) {
   for (const auto& [handle, texture] : textures)
     if (texture.height > 0 && !texture.is_linear) arrays_.push_back(texture);
   std::sort(arrays_.begin(), arrays_.end(), [](const auto& a, const auto& b) { return a.address < b.address; });
@@ -37,10 +37,10 @@ uint64_t TextureLayout::stored_at(uint64_t address) const {
   auto after = std::upper_bound(arrays_.begin(), arrays_.end(), address,
                                 [](uint64_t wanted, const auto& texture) { return wanted < texture.address; });
   if (after == arrays_.begin()) return address;
-  const emulator::TextureBinding& texture = *--after;
+  const TextureBinding& texture = *--after;
   const uint64_t offset = address - texture.address;
   if (offset >= texture.bytes()) return address;
   return texture.address + block_linear_offset(texture, offset);
 }
 
-} // namespace ptxrewrite::timing
+} // namespace ptxrewrite::emulator
