@@ -44,6 +44,7 @@ struct FileReport {
   std::string file;
   std::string size;
   size_t original_findings = 0;
+  json original; // its instructions
   std::vector<SkippedShape> skipped;
   std::vector<CaseResult> cases;
   std::vector<CaseResult> gpu_cases; // on the GPU, if one is used
@@ -177,6 +178,7 @@ std::string report_text(const FileReport& report, const VerifyOptions& options) 
 json report_json(const FileReport& report) {
   json document = {{"file", report.file},
                    {"size", report.size},
+                   {"original", report.original},
                    {"original_findings", report.original_findings},
                    {"skipped_shapes", skipped_json(report.skipped)},
                    {"cases", cases_json(report.cases)}};
@@ -227,6 +229,7 @@ int verify_file(const VerifyOptions& options, const std::string& path, const std
   settings.most_differences = options.most_differences;
   Verifier verifier(*input, settings);
   int code = verify_on_device(verifier, options, *input, cases, session, progress, report.cases);
+  report.original = original_json(verifier);
   report.original_findings = verifier.original_findings();
   report.skipped = verifier.skipped();
   if (!gpu || report.cases.empty()) return code;

@@ -4,6 +4,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -25,6 +27,16 @@ const std::map<int, uint64_t> default_limits = {
     {6, 0},    // L2 bytes set aside
 };
 
+// A process that was forked from one with an initialised context, whose memory it only has a copy of.
+std::atomic<bool> is_forked = false;
+
+// Another thread may have locked the context when the process forked.
+void after_fork() {
+  Context& context = Context::get();
+  std::construct_at(&context.mutex());
+  is_forked = is_forked || context.is_initialised();
+}
+
 void at_exit(int status, void*) {
   if (getpid() == owner) Context::get().report(status);
 }
@@ -36,8 +48,13 @@ Context& Context::get() {
     auto* made = new Context;
     owner = getpid();
     on_exit(at_exit, nullptr);
+    pthread_atfork(nullptr, nullptr, after_fork);
     return made;
   }();
+  if (is_forked) [[unlikely]] {
+    context->fault_ = Code::not_initialised;
+    log_once(LogLevel::warn, "a process was forked after its first CUDA call: calls in the child fail, as on a GPU");
+  }
   return *context;
 }
 

@@ -20,6 +20,15 @@ Code check_channels(const ChannelDescription& channels) {
   return Code::success;
 }
 
+// Bits of Array::flags.
+constexpr unsigned flag_layered = 1, flag_cube = 4;
+constexpr uint64_t cube_faces = 6;
+
+// A cube map has square faces, as planes; an array of cube maps has a multiple of six (cudaMalloc3DArray).
+bool is_valid_cube(uint64_t width, uint64_t height, uint64_t depth, bool layered) {
+  return width == height && (layered ? depth > 0 && depth % cube_faces == 0 : depth == cube_faces);
+}
+
 // Sets type and number of channels.
 void set_texels(const ChannelDescription& channels, emulator::TextureBinding& binding) {
   binding.kind = channels.kind == 2   ? emulator::TexelKind::floating
@@ -31,16 +40,12 @@ void set_texels(const ChannelDescription& channels, emulator::TextureBinding& bi
 
 Code bind_array(const Array* array, emulator::TextureBinding& binding) {
   if (!is_array(array)) return Code::invalid_handle;
-  if (array->flags & 4) {
-    log_once(LogLevel::warn, "cube maps are not emulated");
-    return Code::not_supported;
-  }
   set_texels(array->channels, binding);
   binding.address = array->address;
   binding.width = array->width;
   binding.height = array->height;
   binding.depth = array->depth;
-  binding.layered = array->flags & 1;
+  binding.layered = array->flags & flag_layered;
   return Code::success;
 }
 
@@ -98,6 +103,7 @@ Code create_array(Context& context, Array** made, const ChannelDescription& chan
                   uint64_t depth, unsigned flags) {
   if (!made || width == 0) return Code::invalid_value;
   if (const Code code = check_channels(channels); code != Code::success) return code;
+  if ((flags & flag_cube) && !is_valid_cube(width, height, depth, flags & flag_layered)) return Code::invalid_value;
   auto array = std::make_unique<Array>(Array{channels, width, height, depth, flags});
   if (const Code code = context.allocate(array->bytes(), array->address); code != Code::success) return code;
   arrays().insert(array.get());

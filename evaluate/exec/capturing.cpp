@@ -80,7 +80,9 @@ void CapturingHook::after(const cuda::LaunchCall& call, const emulator::LaunchRe
   const LaunchInput& input = *pending_;
   pending_ = nullptr;
   KernelCaptures& kernel = captures_of(call.kernel);
-  Captured captured{.launch = kernel.launches, .warp_instructions = result.counters.warp_instructions};
+  Captured captured{.launch = kernel.launches,
+                    .warp_instructions = result.counters.warp_instructions,
+                    .thread_instructions = result.counters.thread_instructions};
   if (settings_.hottest && !kernel.captured.empty()) {
     const Captured& best = kernel.captured.front();
     if (best.problem.empty() && best.warp_instructions >= captured.warp_instructions) return;
@@ -134,6 +136,7 @@ cuda::ReportPart CapturingHook::report() {
                                     {"buffers", one.buffers},
                                     {"bytes", one.bytes},
                                     {"warp_instructions", one.warp_instructions},
+                                    {"thread_instructions", one.thread_instructions},
                                     {"holds_addresses", one.has_addresses}};
       if (!one.problem.empty()) row["problem"] = one.problem;
       rows.push_back(std::move(row));

@@ -33,7 +33,7 @@ private:
     std::string file;
     int process = 0; // process ID of the writer
     uint64_t buffers = 0, bytes = 0;
-    uint64_t warp_instructions = 0;
+    uint64_t warp_instructions = 0, thread_instructions = 0;
     bool has_addresses = false; // memory contains pointers: it runs only on the emulator
     std::string problem;        // why there is no file
   };

@@ -204,6 +204,8 @@ public:
         kernel.first = all[i].time;
         kernel.clocks_if.resize(settings_.changes.size());
       }
+      kernel.ptx_warp_instructions += counters.warp_instructions;
+      kernel.ptx_thread_instructions += counters.thread_instructions;
       add(run, planned, all[i], kernel);
       add_sample(recording, kernel);
     }

@@ -31,6 +31,7 @@ struct ScoredKernel {
   double clocks = 0, seconds = 0;
   double powered_seconds = 0; // time for which the whole machine draws static power: for a slice, its share of the time
   double instructions = 0;    // machine instructions, by warps
+  uint64_t ptx_warp_instructions = 0, ptx_thread_instructions = 0;
   double dram_bytes = 0, l2_bytes = 0;
   timing::CauseClocks stack{};
   ir::EventCounts events{};

@@ -123,6 +123,8 @@ json kernel_json(const ScoredFile& file, const ScoredKernel& kernel, const Score
               {"shared_bytes", kernel.shared_bytes},
               {"resident_warps", kernel.first.resident_warps},
               {"warp_instructions", kernel.instructions},
+              {"ptx_warp_instructions", kernel.ptx_warp_instructions},
+              {"ptx_thread_instructions", kernel.ptx_thread_instructions},
               {"clocks", kernel.clocks},
               {"seconds", kernel.seconds},
               {"cpi", cpi_of(kernel, *file.machine)},

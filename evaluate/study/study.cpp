@@ -248,6 +248,7 @@ public:
       const emulator::InstructionCounters& all = function->second->instructions[row.instruction.index()];
       if (all.executions == 0) continue;
       result_.executions += all.executions;
+      result_.thread_executions += all.lanes;
       const uint64_t weight = weights_(*row.function, row.instruction);
       count_row(row, all, *running_, number, weight, result_);
       result_.by_instruction[row.function][row.instruction] += redundancy_of(row, all);
@@ -388,6 +389,7 @@ StudyResult& StudyResult::operator+=(const StudyResult& other) {
   blocks += other.blocks;
   blocks_looked_at += other.blocks_looked_at;
   executions += other.executions;
+  thread_executions += other.thread_executions;
   looked_at += other.looked_at;
   marks += other.marks;
   darsie += other.darsie;

@@ -90,6 +90,7 @@ struct StudyResult {
   uint64_t blocks = 0, blocks_looked_at = 0;
   uint64_t executions = 0, looked_at = 0; // warp executions of PTX instructions: all, and those whose values were
                                           // examined
+  uint64_t thread_executions = 0;         // of PTX instructions
   MarkAgreement marks;
   emulator::SkipCounters darsie;
   emulator::CompositeCounts composites;

@@ -135,18 +135,20 @@ json study_json(const StudiedFile& file, const ir::Machine& machine, const Study
     one["fewer_thread_instructions"] = rounded(shares.saved_threads);
     rows.push_back(std::move(one));
   }
-  json document = {
-      {"file", file.file},
-      {"size", file.size},
-      {"gpu", machine.name},
-      {"multi_dimensional", file.result.is_multi_dimensional()},
-      {"baseline",
-       {{"warp_instructions", file.result.baseline.warps}, {"thread_instructions", file.result.baseline.lanes}}},
-      {"blocks", file.result.blocks},
-      {"blocks_looked_at", file.result.blocks_looked_at},
-      {"looked_at", rounded(ratio(file.result.looked_at, file.result.executions))},
-      {"rows", std::move(rows)},
-      {"forgotten_instances", file.result.forgotten_instances}};
+  json document = {{"file", file.file},
+                   {"size", file.size},
+                   {"gpu", machine.name},
+                   {"multi_dimensional", file.result.is_multi_dimensional()},
+                   {"baseline",
+                    {{"warp_instructions", file.result.baseline.warps},
+                     {"thread_instructions", file.result.baseline.lanes},
+                     {"ptx_warp_instructions", file.result.executions},
+                     {"ptx_thread_instructions", file.result.thread_executions}}},
+                   {"blocks", file.result.blocks},
+                   {"blocks_looked_at", file.result.blocks_looked_at},
+                   {"looked_at", rounded(ratio(file.result.looked_at, file.result.executions))},
+                   {"rows", std::move(rows)},
+                   {"forgotten_instances", file.result.forgotten_instances}};
   if (shows_marks(options)) document["marks"] = marks_json(file.result.marks, file.result.baseline.warps);
   if (options.cost) document["cost"] = {{"seconds", file.result.seconds}, {"plain_seconds", file.result.plain_seconds}};
   return document;

@@ -87,6 +87,8 @@ public:
   const std::vector<SkippedShape>& skipped() const { return skipped_; }
   // Findings of check mode in the original, in its own shape.
   size_t original_findings() const { return original_findings_; }
+  // The original's run in its own shape; nullptr if it failed.
+  const cuda::SessionResult* original() const { return truths_.empty() ? nullptr : &truths_.front().result; }
   // Shapes in which the original runs cleanly.
   std::vector<std::string> clean_shapes() const;
 

@@ -67,6 +67,16 @@ json cases_json(const std::vector<CaseResult>& cases) {
   return list;
 }
 
+json original_json(const Verifier& verifier) {
+  uint64_t warp_instructions = 0, thread_instructions = 0;
+  if (const cuda::SessionResult* original = verifier.original())
+    for (const cuda::SessionRun& run : original->runs) {
+      warp_instructions += run.counters.warp_instructions;
+      thread_instructions += run.counters.thread_instructions;
+    }
+  return {{"warp_instructions", warp_instructions}, {"thread_instructions", thread_instructions}};
+}
+
 json skipped_json(const std::vector<SkippedShape>& shapes) {
   json skipped = json::array();
   for (const SkippedShape& shape : shapes)

@@ -319,6 +319,7 @@ std::string verify(LaunchBox& box, const std::vector<std::pair<std::string, std:
   }
   return json_text(json{{"cases", evaluate::cases_json(results)},
                         {"skipped_shapes", evaluate::skipped_json(verifier.skipped())},
+                        {"original", evaluate::original_json(verifier)},
                         {"original_findings", verifier.original_findings()}});
 }
 

@@ -1,6 +1,7 @@
 // Errors in programs: faults.cu NAME makes one error, and reports whether CUDA reported it as a GPU does.
 #include "check.h"
 
+#include <atomic>
 #include <cassert>
 #include <cstring>
 #include <string>
@@ -62,16 +63,66 @@ static void two_threads() {
   EXPECT(sum == 2 * 50 * 128);
 }
 
+// A child of fork has no context: CUDA's calls fail in it, the parent's do not.
 static void fork_child() {
   int* data = memory(4);
   count<<<1, 32>>>(data);
   const pid_t child = fork();
-  if (child == 0) _exit(7);
+  if (child == 0) {
+    count<<<1, 32>>>(data);
+    expect_dead(cudaErrorInitializationError);
+    std::exit(7);
+  }
   int status = 0;
   EXPECT(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 7);
   int sum = 0;
   CALL(cudaMemcpy(&sum, data, 4, cudaMemcpyDeviceToHost));
   EXPECT(sum == 32);
+}
+
+// While another thread launches.
+static void fork_beside_launches() {
+  int* data = memory(4);
+  std::atomic<bool> is_over = false;
+  std::thread other([&] {
+    while (!is_over)
+      count<<<8, 256>>>(data);
+  });
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = fork();
+    if (child == 0) _exit(cudaDeviceSynchronize() == cudaErrorInitializationError ? 7 : 1);
+    int status = 0;
+    EXPECT(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 7);
+  }
+  is_over = true;
+  other.join();
+  CALL(cudaDeviceSynchronize());
+}
+
+// Ends the program while the other thread's kernel waits for a value that nothing writes.
+static void exit_beside_kernel() {
+  int* flag = memory(4);
+  std::atomic<bool> is_launching = false;
+  std::thread other([&] {
+    is_launching = true;
+    wait_for<<<1, 1>>>(flag);
+  });
+  while (!is_launching)
+    std::this_thread::yield();
+  std::exit(3);
+}
+
+static void missing_driver_call() {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found;
+  CALL(cudaGetDriverEntryPointByVersion("cuIpcOpenMemHandle", &function, 13000, cudaEnableDefault, &found));
+  EXPECT(found == cudaDriverEntryPointSuccess);
+  unsigned long long address;
+  const char handle[64] = {};
+  EXPECT(reinterpret_cast<int (*)(void*, const char*, unsigned)>(function)(&address, handle, 1) == 801);
+  // No driver has it.
+  CALL(cudaGetDriverEntryPointByVersion("cuMakeCoffee", &function, 13000, cudaEnableDefault, &found));
+  EXPECT(found == cudaDriverEntryPointSymbolNotFound && !function);
 }
 
 int main(int argument_count, char** arguments) {
@@ -110,11 +161,17 @@ int main(int argument_count, char** arguments) {
     EXPECT(cudaGetLastError() == cudaErrorNotSupported);
   } else if (what == "exit_early") {
     count<<<1, 32>>>(memory(4));
-    std::exit(0);
+    std::exit(3);
+  } else if (what == "exit_beside_kernel") {
+    exit_beside_kernel();
   } else if (what == "two_threads") {
     two_threads();
   } else if (what == "fork") {
     fork_child();
+  } else if (what == "fork_beside_launches") {
+    fork_beside_launches();
+  } else if (what == "missing_driver_call") {
+    missing_driver_call();
   } else if (what == "static_runtime") {
     count<<<1, 32>>>(nullptr);
     cudaDeviceSynchronize();
