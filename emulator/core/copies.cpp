@@ -43,8 +43,23 @@ void LateCopies::start_block() {
     std::fill(groups.begin(), groups.end(), 0);
 }
 
-void LateCopies::add(CopyKind kind, uint32_t thread, const PendingCopy& copy, std::byte* barrier,
-                     std::unique_ptr<LateWork> work, size_t pieces) {
+std::string LateCopies::add(CopyKind kind, uint32_t thread, const PendingCopy& copy, std::byte* barrier) {
+  if (barrier)
+    if (std::string wrong = check_initialised(barrier); !wrong.empty()) return wrong;
+  push(kind, thread, copy, barrier, nullptr, 1);
+  return {};
+}
+
+std::string LateCopies::add(CopyKind kind, uint32_t thread, std::unique_ptr<LateWork> work, uint32_t bytes,
+                            size_t pieces, std::byte* barrier) {
+  if (barrier)
+    if (std::string wrong = check_initialised(barrier); !wrong.empty()) return wrong;
+  push(kind, thread, {nullptr, nullptr, bytes, bytes}, barrier, std::move(work), pieces);
+  return {};
+}
+
+void LateCopies::push(CopyKind kind, uint32_t thread, const PendingCopy& copy, std::byte* barrier,
+                      std::unique_ptr<LateWork> work, size_t pieces) {
   const uint32_t group = groups_[static_cast<unsigned>(kind)][thread];
   entries_.push_back({kind, false, thread, group, barrier, copy, std::move(work), pieces});
   pieces_ += pieces;

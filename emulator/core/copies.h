@@ -55,15 +55,14 @@ public:
   // The limit is larger than the number of pending copies of any kernel that waits for its copies.
   bool full() const { return pieces_ >= most_pending; }
 
-  // Adds the copy to the thread's open group; with `barrier` (its host address), it completes there instead.
-  void add(CopyKind kind, uint32_t thread, const PendingCopy& copy, std::byte* barrier = nullptr) {
-    add(kind, thread, copy, barrier, nullptr, 1);
-  }
+  // Adds the copy to the thread's open group.
+  void add(CopyKind kind, uint32_t thread, const PendingCopy& copy) { push(kind, thread, copy, nullptr, nullptr, 1); }
+  // The same for a copy that completes at `barrier`, its host address; nullptr: in the group. Returns the fault's
+  // message, or an empty string: a copy performed at once finds the same fault.
+  [[nodiscard]] std::string add(CopyKind kind, uint32_t thread, const PendingCopy& copy, std::byte* barrier);
   // The same for other work, of `bytes` bytes in `pieces` pieces.
-  void add(CopyKind kind, uint32_t thread, std::unique_ptr<LateWork> work, uint32_t bytes, size_t pieces,
-           std::byte* barrier) {
-    add(kind, thread, {nullptr, nullptr, bytes, bytes}, barrier, std::move(work), pieces);
-  }
+  [[nodiscard]] std::string add(CopyKind kind, uint32_t thread, std::unique_ptr<LateWork> work, uint32_t bytes,
+                                size_t pieces, std::byte* barrier);
   void close_group(CopyKind kind, uint32_t thread) { ++groups_[static_cast<unsigned>(kind)][thread]; }
   // Performs all closed groups of the thread except the newest `but`.
   void wait(CopyKind kind, uint32_t thread, uint32_t but);
@@ -88,8 +87,8 @@ private:
     std::unique_ptr<LateWork> work; // instead of the copy; nullptr: none
     size_t pieces = 1;
   };
-  void add(CopyKind kind, uint32_t thread, const PendingCopy& copy, std::byte* barrier, std::unique_ptr<LateWork> work,
-           size_t pieces);
+  void push(CopyKind kind, uint32_t thread, const PendingCopy& copy, std::byte* barrier, std::unique_ptr<LateWork> work,
+            size_t pieces);
   template <class Chosen> void carry_out_if(Chosen&& chosen);
   template <class Chosen, class After> void carry_out_if(Chosen&& chosen, After&& after);
 

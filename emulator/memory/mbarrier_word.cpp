@@ -92,4 +92,10 @@ std::string report_to_barrier(BarrierWord& barrier, uint8_t value) {
   return {};
 }
 
+std::string check_initialised(const std::byte* host) {
+  uint64_t word;
+  std::memcpy(&word, host, sizeof word);
+  return unpack_barrier(word).valid ? std::string() : not_initialised;
+}
+
 } // namespace ptxrewrite::emulator

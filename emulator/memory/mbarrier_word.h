@@ -48,12 +48,16 @@ std::string complete_bytes(BarrierWord& barrier, int64_t count);
 // An operation of the phase in progress reports; of several reports the barrier keeps the first one.
 std::string report_to_barrier(BarrierWord& barrier, uint8_t value);
 
+inline constexpr const char* not_initialised = "an mbarrier that is not initialised";
+// `not_initialised` if the eight bytes at `host` are no barrier, or an empty string.
+std::string check_initialised(const std::byte* host);
+
 // Applies one of these changes to the barrier at `host`.
 template <class Change> std::string change_barrier(std::byte* host, Change&& change) {
   uint64_t word;
   std::memcpy(&word, host, sizeof word);
   BarrierWord barrier = unpack_barrier(word);
-  if (!barrier.valid) return "an mbarrier that is not initialised";
+  if (!barrier.valid) return not_initialised;
   std::string wrong = change(barrier);
   word = pack_barrier(barrier);
   if (wrong.empty()) std::memcpy(host, &word, sizeof word);

@@ -115,8 +115,8 @@ bool Issue::copy_to(const CopyTarget& target) {
       !find_barrier(target))
     return false;
   if (block.late_copies) {
-    block.late_copies->add(CopyKind::bulk, warp_.index * warp_size + lane_, pending_, barrier_);
-    return true;
+    std::string wrong = block.late_copies->add(CopyKind::bulk, warp_.index * warp_size + lane_, pending_, barrier_);
+    return wrong.empty() || fail(std::move(wrong));
   }
   carry_out(pending_);
   if (!barrier_) return true;

@@ -66,16 +66,18 @@ bool reduce_run(Warp& warp, const MicroOp& op, unsigned lane, const BulkReductio
     if (!barrier) return false;
     if (block.checker) block.checker->release(warp, Space::shared, address(reduction.barrier));
   }
+  std::string wrong;
   if (block.late_copies) {
-    block.late_copies->add(CopyKind::bulk, warp.index * warp_size + lane,
-                           std::make_unique<LateTransfer>(transfer, std::vector<FoundRun>{run}), bytes, 1, barrier);
-    return true;
+    wrong =
+        block.late_copies->add(CopyKind::bulk, warp.index * warp_size + lane,
+                               std::make_unique<LateTransfer>(transfer, std::vector<FoundRun>{run}), bytes, 1, barrier);
+  } else {
+    carry_out(transfer, std::span(&run, 1));
+    if (barrier) wrong = change_barrier(barrier, [&](BarrierWord& word) { return complete_bytes(word, bytes); });
   }
-  carry_out(transfer, std::span(&run, 1));
-  if (!barrier) return true;
-  std::string wrong = change_barrier(barrier, [&](BarrierWord& word) { return complete_bytes(word, bytes); });
-  if (!wrong.empty()) block.fail(warp, op, lane, std::move(wrong));
-  return wrong.empty();
+  if (wrong.empty()) return true;
+  block.fail(warp, op, lane, std::move(wrong));
+  return false;
 }
 
 const MicroOp* reduce_bulk(Warp& warp, const MicroOp& op) {

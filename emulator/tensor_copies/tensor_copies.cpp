@@ -239,9 +239,10 @@ bool Issue::start() {
   Block& block = *warp_.block;
   const auto bytes = static_cast<uint32_t>(bytes_);
   if (block.late_copies) {
-    block.late_copies->add(CopyKind::bulk, warp_.index * warp_size + lane_,
-                           std::make_unique<LateTransfer>(transfer_, runs_), bytes, runs_.size(), barrier_);
-    return true;
+    std::string wrong =
+        block.late_copies->add(CopyKind::bulk, warp_.index * warp_size + lane_,
+                               std::make_unique<LateTransfer>(transfer_, runs_), bytes, runs_.size(), barrier_);
+    return wrong.empty() || fail(std::move(wrong));
   }
   const bool report = reports(transfer_, runs_);
   carry_out(transfer_, runs_);

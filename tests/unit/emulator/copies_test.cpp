@@ -157,6 +157,30 @@ TEST_CASE("bulk copies that go wrong") {
   CHECK(run_bulk(wait_for_phase, "", false, "512", "%in").failure().find("bulk") != std::string::npos);
 }
 
+// PTX ISA, mbarrier.init: any other operation on an object that is not initialised is undefined. Both times of copies
+// find it when the copy is issued, although nobody waits.
+TEST_CASE("bulk operations that complete at an mbarrier that is not initialised") {
+  const std::string operations[] = {
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%a], [%in], 16, [%m];",
+      "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%a], [%a+16], 16, [%m];",
+      "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%a], [%a+16], 16, [%m];"};
+  for (const std::string& operation : operations)
+    for (const bool late : {false, true}) {
+      CAPTURE(operation);
+      CAPTURE(late);
+      const PtxRun run = run_ptx(kernel("k", ".param .u64 in", R"(
+  .reg .b32 %a, %m;
+  .reg .b64 %in;
+  mov.u32 %a, area;
+  mov.u32 %m, full;
+  ld.param.u64 %in, [in];
+)" + operation + "\n  ret;",
+                                        ".shared .align 128 .b8 area[256];\n.shared .align 8 .b64 full;\n"),
+                                 {.kernel = "k", .block = {1}, .late_copies = late}, {buffer_of(numbers(4))});
+      CHECK_MESSAGE(run.failure() == "an mbarrier that is not initialised", run.error);
+    }
+}
+
 // One thread copies a number and arrives at the barrier when the copy is done.
 PtxRun run_arrival(const std::string& arrive, unsigned expected, const std::string& wait, bool late) {
   return run_ptx(kernel("k", ".param .u64 in, .param .u64 out", R"(
