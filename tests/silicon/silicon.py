@@ -7,8 +7,8 @@ usage: silicon.py SET --tool PTXREWRITE --agreement AGREEMENT_FIGURES [--half lo
 SET is a table of this folder (README.md). A row is one of our kernels that corresponds to the measured one, launched at
 its size on the whole machine; if the folder PTXREWRITE_SILICON has SET/NAME.toml, a launch file of the
 original captured by `ptxrewrite exec --capture`, that one is scored instead and marked "original".
---short: a few rows, small. --limit: at most N per group. Rows whose variants nvcc has to compile are left out, and
-counted, if there is no nvcc.
+--short: a few rows, small. --limit: at most N per group, at equal distances. Rows whose variants nvcc has to compile
+are left out, and counted, if there is no nvcc.
 """
 import argparse
 import concurrent.futures
@@ -105,7 +105,6 @@ def cause_of(kernel):
 
 def measured_rows(options):
     wanted = []
-    counts = {}
     for case in cases.cases_of(options.set):
         if options.only and not fnmatch.fnmatch(case.name, options.only):
             continue
@@ -115,11 +114,20 @@ def measured_rows(options):
             continue
         if options.short and not case.short:
             continue
-        counts[case.group] = counts.get(case.group, 0) + 1
-        if options.limit and counts[case.group] > options.limit:
-            continue
         wanted.append(case)
-    return wanted
+    return spread(wanted, options.limit) if options.limit else wanted
+
+
+def spread(rows, limit):
+    """At most `limit` rows of each group, at equal distances: neighbours in a table have similar parameters."""
+    groups = {}
+    for case in rows:
+        groups.setdefault(case.group, []).append(case)
+    kept = []
+    for group in groups.values():
+        count = min(limit, len(group))
+        kept += [group[i * len(group) // count] for i in range(count)]
+    return kept
 
 
 def agreement(options, rows, rank):
