@@ -3,6 +3,7 @@
 #include "cli/device_options.h"
 #include "cli/pipeline_options.h"
 #include "cuda/context/settings.h"
+#include "cuda/driver/library.h"
 #include "cuda/interpose/settings.h"
 #include "emulator/core/engine.h"
 #include "evaluate/common/module_input.h"
@@ -31,7 +32,7 @@ namespace {
 
 struct ExecOptions {
   std::vector<std::string> program;
-  std::string device = "emulator";
+  std::string device; // "": see runs_on_gpu
   std::string machine;
   std::string json;
   PipelineOptions pipeline;
@@ -121,8 +122,27 @@ std::optional<std::string> passes_of(const PipelineOptions& options, const Sessi
   return transforms::to_string(*pipeline);
 }
 
+// Options for the emulator alone, except those of its limits.
+bool looks_into_launches(const ExecOptions& options) {
+  return options.check || options.counters || options.study || options.verify.passes_given ||
+         !options.machine.empty() || !options.capture.empty() || !options.score.empty();
+}
+
+bool limits_emulator(const ExecOptions& options) {
+  const cuda::EmulatorLimits& given = cuda::emulator_limits();
+  const cuda::EmulatorLimits usual;
+  return options.host_threads != 0 || given.fuel != usual.fuel || given.memory != usual.memory ||
+         emulator::default_engine() != emulator::Engine::interpreter;
+}
+
+// Unless --device says so: on the GPU of this machine if it has one, and no option is for the emulator.
+bool runs_on_gpu(const ExecOptions& options) {
+  if (!options.device.empty()) return options.device == "cuda";
+  return !looks_into_launches(options) && !limits_emulator(options) && driver::Library::open();
+}
+
 // Describes a contradiction between the options; "" if there is none.
-std::string contradiction(const ExecOptions& options) {
+std::string contradiction(const ExecOptions& options, bool on_gpu) {
   const bool rewrites = options.pipeline.passes_given || options.pipeline.optimise;
   if (rewrites && options.verify.passes_given)
     return "--verify runs both versions of each launch: leave out --passes and -O";
@@ -130,9 +150,8 @@ std::string contradiction(const ExecOptions& options) {
     return "--capture takes the original launches and what they leave: leave out --passes and -O";
   if (!options.html.empty() && !options.study && options.score.empty())
     return "--html is the page of --study and --score: give one of them";
-  if (options.device == "emulator" && options.autotune) return "--autotune times launches on a GPU: add --device cuda";
-  if (options.device == "cuda" && (options.check || options.counters || options.study || options.verify.passes_given ||
-                                   !options.machine.empty() || !options.capture.empty() || !options.score.empty()))
+  if (!on_gpu && options.autotune) return "--autotune times launches on a GPU: add --device cuda";
+  if (on_gpu && looks_into_launches(options))
     return "with --device cuda kernels run on the GPU, where launches are only rewritten: of the options that look "
            "into "
            "them there are --passes, -O, --autotune and --json";
@@ -226,11 +245,12 @@ int run_on_gpu(const ExecOptions& options, const std::string& passes, const Sess
 }
 
 int run_exec(const ExecOptions& options, const Session& session) {
-  if (const std::string wrong = contradiction(options); !wrong.empty()) return usage_error("exec", wrong);
+  const bool on_gpu = runs_on_gpu(options);
+  if (const std::string wrong = contradiction(options, on_gpu); !wrong.empty()) return usage_error("exec", wrong);
   const std::optional<std::string> passes = passes_of(options.pipeline, session);
   const std::optional<std::string> verify = passes_of(options.verify, session);
   if (!passes || !verify) return exit_usage;
-  if (options.device == "cuda") return run_on_gpu(options, *passes, session);
+  if (on_gpu) return run_on_gpu(options, *passes, session);
   const MachineChoice machine = find_machine("exec", options.machine, session);
   if (machine.code != exit_ok) return machine.code;
   if (machine.machine && ir::find_machine(machine.machine->name) != machine.machine)
@@ -277,8 +297,10 @@ Action set_up(Options& command, const Session& session) {
       .required()
       .type_name("PROGRAM [ARGUMENT]");
   command
-      .add_option("--device", options->device,
-                  "emulator, or cuda: the GPU of this machine, with modules rewritten when they are loaded")
+      .add_option(
+          "--device", options->device,
+          "emulator, or cuda: the GPU of this machine, with modules rewritten when they are loaded (default: the "
+          "GPU if there is one and no other option is for the emulator)")
       .one_of({"emulator", "cuda"});
   command
       .add_option("--emulate", options->machine,

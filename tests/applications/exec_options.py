@@ -46,7 +46,7 @@ class Runner:
     def exec(self, program, *options, code=0):
         """The report of a run in which the program checked itself successfully."""
         report = os.path.join(self.folder, "report.json")
-        child = self.run("exec", "--json", report, *options, "--", program)
+        child = self.run("exec", "--device", "emulator", "--json", report, *options, "--", program)
         expect(child.returncode == code, f"exit code {child.returncode}, not {code}")
         expect(child.stdout.endswith("right\n"), "the program is not right")
         with open(report, encoding="utf-8") as file:

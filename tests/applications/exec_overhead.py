@@ -23,7 +23,7 @@ class Runner:
 
     def run(self, *arguments, options=()):
         """Seconds of the program's loop, seconds in the emulator and warp instructions of its kernel, standard error."""
-        child = subprocess.run([self.tool, "exec", "--json", self.report, *options, "--", self.program, *arguments],
+        child = subprocess.run([self.tool, "exec", "--device", "emulator", "--json", self.report, *options, "--", self.program, *arguments],
                                capture_output=True, text=True, check=False)
         if child.returncode != 0:
             print(child.stdout + child.stderr)

@@ -135,7 +135,7 @@ def run(options, program):
 
 
 def run_once(options, program, given):
-    command = [options.tool, "exec", *given]
+    command = [options.tool, "exec", "--device", "emulator", *given]
     with tempfile.TemporaryDirectory() as scratch:
         report = os.path.join(scratch, "report.json")
         before = used_seconds()

@@ -36,11 +36,11 @@ class Runner:
         subprocess.run([options.nvcc, "-std=c++17", "-cudart", "none", "-I", os.path.join(HERE, "../.."), os.path.join(HERE, "interposed.cpp"), "-o",
                         self.program, f"-L{libraries}", "-lcuda"], check=True)
 
-    def exec(self, words, arguments=(), code=0, **environment):
+    def exec(self, words, arguments=(), code=0, device=("--device", "cuda"), **environment):
         report = os.path.join(self.options.folder, "interposed.json")
         if os.path.exists(report):
             os.remove(report)
-        command = [self.options.tool, "exec", "--device", "cuda", "--json", report, *words, "--", self.program, *arguments]
+        command = [self.options.tool, "exec", *device, "--json", report, *words, "--", self.program, *arguments]
         variables = {**os.environ, "PTXREWRITE_LIBCUDA": self.options.driver, **environment}
         child = subprocess.run(command, capture_output=True, text=True, env=variables, check=False)
         print("$", " ".join(command[1:]), environment or "", "->", child.returncode)
@@ -51,8 +51,11 @@ class Runner:
         if not os.path.exists(report):
             return None, child
         with open(report, encoding="utf-8") as file:
-            return [(row["rewritten_launches"], row["original_launches"], row["reasons"])
-                    for row in json.load(file)["rewriting"]["kernels"]], child
+            document = json.load(file)
+        if "rewriting" not in document:
+            return document, child
+        return [(row["rewritten_launches"], row["original_launches"], row["reasons"])
+                for row in document["rewriting"]["kernels"]], child
 
 
 def names_of(library):
@@ -87,6 +90,13 @@ def check(runner):
     expect("no GPU here" in child.stderr, "no driver is no GPU")
     for words in (["--check"], ["--study"], ["--verify", "r2d2"], ["--emulate", "a100"]):
         runner.exec(words, code=2)
+    # Without --device: the GPU, unless there is none or an option is for the emulator.
+    launches, _ = runner.exec(["-p", "r2d2(force)"], device=())
+    expect([row[:2] for row in launches] == [(4, 2), (2, 0)], f"launches {launches} on the GPU that there is")
+    for words, environment in ((["--counters"], {}), (["--emulate", "a100"], {}), (["--fuel", "1000000"], {}),
+                               ([], {"PTXREWRITE_LIBCUDA": "/nonexistent/libcuda.so.1"})):
+        document, _ = runner.exec(words, device=(), **environment)
+        expect(sum(row["warp_instructions"] for row in document["kernels"]) > 0, f"{words} {environment}: not emulated")
     expect(names_of(runner.options.driver) == names_of(runner.options.interposed), "names of the two libraries differ")
     forwarded = re.findall(r"ENTRY_POINT\((cu\w+)\)",
                            open(os.path.join(HERE, "../../cuda/driver_api/entry_points.def"), encoding="utf-8").read())

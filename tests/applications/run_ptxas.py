@@ -169,7 +169,7 @@ def check_nvcc(place):
         child = place.run("--ptxas-prefix", options.drop_in, "-gencode", "arch=compute_90,code=sm_90", "-cudart",
                           "shared", source, "-o", program, program=options.nvcc, PTXREWRITE_EMULATED=emulated)
         expect(child.returncode == 0, f"nvcc: {child}")
-        child = place.run("exec", "--", program, program=options.tool)
+        child = place.run("exec", "--device", "emulator", "--", program, program=options.tool)
         runs = child.returncode == 0 and child.stdout == "right\n"
         expect(runs == (emulated == "1"), f"a program with cubins alone, emulated {emulated}: {child}")
         if emulated == "0":
@@ -202,13 +202,13 @@ def check_driver(place):
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "driver_more.cu")
     subprocess.run([options.nvcc, "-cudart", "shared", source, "-o", program, "-L" + options.libraries, "-lcuda"],
                    check=True)
-    place.run("exec", "--", program, "--ptx", place.path("m.ptx"), program=options.tool)
+    place.run("exec", "--device", "emulator", "--", program, "--ptx", place.path("m.ptx"), program=options.tool)
     cubins = []
     for sign, words in (("+", ["--emulated"]), ("+", ["-lineinfo"]), ("-", [])):
         cubins.append(f"{sign}{place.path(str(len(cubins)))}.cubin")
         child = place.run(*words, "-arch=sm_90", "m.ptx", "-o", cubins[-1][1:])
         expect(child.returncode == 0, f"{words}: {child}")
-    child = place.run("exec", "--", program, *cubins, program=options.tool)
+    child = place.run("exec", "--device", "emulator", "--", program, *cubins, program=options.tool)
     expect(child.returncode == 0 and child.stdout == "right\n", f"cubins by the driver API: {child}")
     expect("machine code for sm_90 alone" in child.stderr, f"machine code: {child.stderr}")
     child = place.run("exec", "--emulate", "a100", "--", program, cubins[0], program=options.tool)
