@@ -404,6 +404,7 @@ bool Narrowing::run() {
     }
   for (const NarrowSite& site : taken_)
     rewrite(site, twins, quotients[site.id]);
+  twins.replace_truncations();
   // Removed last, because low halves are extracted after them.
   for (const NarrowSite& site : taken_)
     removed_.insert(site.id);

@@ -191,6 +191,7 @@ ValueId Twins::make_instruction(ValueId value, InstructionId id) {
   const ir::Form& form = function_.form_of(id);
   const std::vector<Operand> operands(function_.operands_of(id).begin(), function_.operands_of(id).end());
   const ValueId twin = ir::Builder(function_).new_value(ir::ScalarType::b32, "%r");
+  made_[value] = twin; // set before the operands are visited, because loops lead back to this value
   std::vector<Operand> halves{Operand::definition(twin)};
   ++depth_;
   for (size_t i = 1; i < operands.size(); ++i) {
@@ -200,10 +201,30 @@ ValueId Twins::make_instruction(ValueId value, InstructionId id) {
     halves.push_back(is_whole ? low_half(operands[i]) : operands[i]);
   }
   --depth_;
-  made_[value] = twin;
   ir::Builder builder(function_);
   builder.after(id).standing_for(id).emit(low_half_mnemonic(form), halves);
   return twin;
+}
+
+void Twins::replace_truncations() {
+  std::vector<std::pair<InstructionId, ValueId>> found;
+  for (ir::BlockId block : flow_.reverse_postorder())
+    for (InstructionId id : function_.instructions_in(block)) {
+      if (function_.instructions[id].kind != ir::InstructionKind::real || function_.instructions[id].guard) continue;
+      const std::span<const Operand> operands = function_.operands_of(id);
+      const ir::Form& form = function_.form_of(id);
+      if (!cuts_64_bits(form) || operands.size() != 2 || !is_64_bit_register(function_, operands[1]) ||
+          !is_32_bit_operand(function_, operands[0]) || whole_.contains(operands[1].as_value()))
+        continue;
+      const auto twin = made_.find(operands[1].as_value());
+      // A low half that was extracted here is such a truncation itself.
+      if (twin != made_.end() && twin->second != operands[0].as_value()) found.emplace_back(id, twin->second);
+    }
+  for (const auto& [id, twin] : found) {
+    const Operand result = function_.operands_of(id)[0];
+    ir::Builder(function_).before(id).standing_for(id).emit("mov.b32", {result, Operand::value(twin)});
+    function_.remove(id);
+  }
 }
 
 } // namespace ptxrewrite::transforms

@@ -33,6 +33,9 @@ public:
   ir::Operand low_half(const ir::Operand& operand);
   // Registers a low half that was computed in another way.
   void set(ir::ValueId value, ir::ValueId twin) { made_[value] = twin; }
+  // Truncations of values that have a low half read it instead: the kernel's own `cvt.u32.u64` would keep the 64-bit
+  // computation alive.
+  void replace_truncations();
 
 private:
   ir::ValueId make(ir::ValueId value);

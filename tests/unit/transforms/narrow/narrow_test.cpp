@@ -123,6 +123,26 @@ TEST_CASE("loop counters") {
   CHECK_FALSE(rewritten.takes_variant(launch_of(32, 2, two32 - 1, 0)));
 }
 
+TEST_CASE("the kernel's own truncation of a loop counter does not keep its 64 bits") {
+  const std::string head = "mov.u64 %rd7, %rd5;\nmov.u32 %r20, 0;\nsetp.ge.u64 %p1, %rd7, %rd2;\n@%p1 bra $Done;\n$L:\n"
+                           "shl.b64 %rd8, %rd7, 2;\nadd.s64 %rd9, %rd1, %rd8;\n";
+  const std::string tail = "add.s64 %rd7, %rd7, 64;\nsetp.lt.u64 %p2, %rd7, %rd2;\n@%p2 bra $L;\n$Done:\n";
+  const std::string truncated = "cvt.u32.u64 %r21, %rd7;\nst.global.u32 [%rd9], %r21;\n";
+  RewrittenModule rewritten(kernel_text(head + truncated + tail), "narrow(force)");
+  const std::string variant = rewritten.variant();
+  CHECK(variant.find("setp.lt.u32") != std::string::npos);
+  CHECK(variant.find(", 64;") == variant.rfind(", 64;")); // one counter, of 32 bits
+  CHECK(variant.find("add.s32") != std::string::npos);
+  CHECK(rewritten.takes_variant(launch_of(32, 2, 1000, 0)));
+  // A truncation to 16 bits is not a copy, and a counter stored as a whole stays.
+  for (const char* other :
+       {"cvt.u16.u64 %rs1, %rd7;\nst.global.u16 [%rd9], %rs1;\n", "st.global.u64 [%rd9], %rd7;\n"}) {
+    CAPTURE(other);
+    RewrittenModule kept(kernel_text(".reg .b16 %rs<3>;\n" + head + other + tail), "narrow(force)");
+    CHECK(kept.variant().find("add.s64 \t%rd7, %rd7, 64") != std::string::npos);
+  }
+}
+
 TEST_CASE("a loop over a pointer stays as it is") {
   const std::string body = "shl.b64 %rd7, %rd5, 2;\nadd.s64 %rd8, %rd1, %rd7;\nadd.s64 %rd9, %rd8, 4096;\n"
                            "$L:\nst.global.u32 [%rd8], %r5;\nadd.s64 %rd8, %rd8, 1024;\n"
