@@ -87,11 +87,13 @@ const Family* family_of(const std::string& file) {
   return found == std::end(families) ? nullptr : found;
 }
 
-Result<std::vector<Row>> measure(const Options& options, const std::string& file, const std::string& architecture) {
+Result<std::vector<Row>> measure(const Options& options, const std::string& file, const std::string& general) {
   Result<std::string> text = read_file(file);
   if (!text) return text.error();
   const std::string own = target_architecture(*text);
-  if (number_of(own) > number_of(architecture)) return std::vector<Row>{};
+  if (number_of(own) > number_of(general)) return std::vector<Row>{};
+  // sm_100a has instructions that sm_100 lacks.
+  const std::string architecture = number_of(own) == number_of(general) ? own : general;
   text->replace(text->find(own, text->find(".target")), own.size(), architecture);
   const Result<ir::FiguresByFunction> figures = ir::machine_figures(*text, architecture);
   if (!figures) return figures.error();

@@ -1,7 +1,8 @@
-// A stage is `s = shfl(x, o); y = x + s`. 32-bit sums wrap, so that their order does not matter, nor does the order of
-// the five offsets: in any order, the total of each lane includes each lane whose number differs from its own in any of
-// the five bits (shfl.bfly) exactly once, and that of lane 0 each lane that is a sum of some of 1, 2, 4, 8 and 16
-// (shfl.down).
+// A stage is `s = shfl(x, o); y = x + s`. 32-bit sums wrap, so that their order does not matter; neither does that of
+// minima and maxima of f32, which leave out NaN (or, with .NaN, are the one canonical NaN), order -0 before +0 and keep
+// subnormal numbers, as redux does. Nor does the order of the five offsets matter: in any order, the total of each lane
+// includes each lane whose number differs from its own in any of the five bits (shfl.bfly) exactly once, and that of
+// lane 0 each lane that is a sum of some of 1, 2, 4, 8 and 16 (shfl.down).
 #include "transforms/warp/shuffle_trees.h"
 
 #include "ir/analysis/linear/relation.h"
@@ -42,6 +43,10 @@ constexpr Row rows[] = {
     {Reduction::minimum_unsigned, "min.u32", "redux.sync.min.u32"},
     {Reduction::maximum_signed, "max.s32", "redux.sync.max.s32"},
     {Reduction::maximum_unsigned, "max.u32", "redux.sync.max.u32"},
+    {Reduction::minimum_float, "min.f32", "redux.sync.min.f32"},
+    {Reduction::maximum_float, "max.f32", "redux.sync.max.f32"},
+    {Reduction::minimum_float_or_nan, "min.NaN.f32", "redux.sync.min.NaN.f32"},
+    {Reduction::maximum_float_or_nan, "max.NaN.f32", "redux.sync.max.NaN.f32"},
     {Reduction::and_, "and.b32", "redux.sync.and.b32"},
     {Reduction::or_, "or.b32", "redux.sync.or.b32"},
     {Reduction::xor_, "xor.b32", "redux.sync.xor.b32"},
@@ -66,6 +71,10 @@ Vote vote_of(const ShuffleTree& tree) {
   case Reduction::minimum_signed:
   case Reduction::minimum_unsigned:
     return Vote::all;
+  case Reduction::minimum_float:
+  case Reduction::maximum_float:
+  case Reduction::minimum_float_or_nan:
+  case Reduction::maximum_float_or_nan:
   case Reduction::xor_:
     return Vote::none;
   }
@@ -116,6 +125,15 @@ private:
   std::optional<uint32_t> literal(const Operand& operand) const;
   // `known`: the distance must be a literal.
   std::optional<Shuffle> shuffle(InstructionId id, Modifier mode, bool known = true) const;
+  // An unconditional copy of a 32-bit register: nvcc copies floats to integer registers and back around a shuffle.
+  struct Copy {
+    ValueId from, to;
+  };
+  std::optional<Copy> copy_of_bits(InstructionId id) const;
+  // The shuffle that reads the value, or a copy of it; invalid if there is none.
+  InstructionId shuffle_of(ValueId value) const;
+  // Makes the copied values those of the stage, if there is a copy on either side.
+  void look_through_copies(Shuffle& stage, ShuffleTree& tree) const;
   bool is_only_loop_of(const ShuffleTree& tree, BlockId block, ir::EdgeId back) const;
   std::optional<ShuffleTree> tree_from(InstructionId first) const;
   std::optional<ShuffleTree> loop_from(InstructionId shuffle) const;
@@ -179,6 +197,42 @@ InstructionId Finder::step_of(const Shuffle& stage, InstructionId id, bool is_fi
   return step;
 }
 
+std::optional<Finder::Copy> Finder::copy_of_bits(InstructionId id) const {
+  if (!id || !function_.is_opcode(id, Opcode::mov) || function_.keeps_old_values(id)) return std::nullopt;
+  const std::span<const Operand> operands = function_.operands_of(id);
+  if (operands.size() != 2 || !operands[0].is(OperandKind::value) || !operands[1].is(OperandKind::value))
+    return std::nullopt;
+  const Copy copy{operands[1].as_value(), operands[0].as_value()};
+  const auto is_32_bit = [&](ValueId value) {
+    return ir::bit_width(function_.values[value].type) == 32 && function_.values[value].vector_width == 1;
+  };
+  if (!is_32_bit(copy.from) || !is_32_bit(copy.to) || operands[1].selector != ir::no_selector) return std::nullopt;
+  return copy;
+}
+
+InstructionId Finder::shuffle_of(ValueId value) const {
+  for (const ir::Use& use : def_use_.uses(value)) {
+    if (!use.instruction) continue;
+    if (function_.is_opcode(use.instruction, Opcode::shfl)) return use.instruction;
+    const std::optional<Copy> copy = copy_of_bits(use.instruction);
+    if (!copy) continue;
+    for (const ir::Use& other : def_use_.uses(copy->to))
+      if (other.instruction && function_.is_opcode(other.instruction, Opcode::shfl)) return other.instruction;
+  }
+  return {};
+}
+
+void Finder::look_through_copies(Shuffle& stage, ShuffleTree& tree) const {
+  const InstructionId before = def_use_.definition(stage.source).instruction;
+  const std::span<const ir::Use> readers = def_use_.uses(stage.result);
+  if (readers.size() != 1 || def_use_.uses(stage.source).size() != 1) return;
+  const std::optional<Copy> to_shuffle = copy_of_bits(before), back = copy_of_bits(readers[0].instruction);
+  if (!to_shuffle || !back) return;
+  stage.source = to_shuffle->from;
+  stage.result = back->to;
+  tree.copies.insert(tree.copies.end(), {before, readers[0].instruction});
+}
+
 std::optional<ShuffleTree> Finder::tree_from(InstructionId first) const {
   if (!function_.is_opcode(first, Opcode::shfl)) return std::nullopt;
   ShuffleTree tree;
@@ -188,7 +242,8 @@ std::optional<ShuffleTree> Finder::tree_from(InstructionId first) const {
   InstructionId next = first;
   std::optional<Reduction> reduction;
   for (size_t stage = 0; stage < ShuffleTree::stages; ++stage) {
-    const std::optional<Shuffle> found = next ? shuffle(next, mode) : std::nullopt;
+    std::optional<Shuffle> found = next ? shuffle(next, mode) : std::nullopt;
+    if (found) look_through_copies(*found, tree);
     if (!found || (stage > 0 && found->source != tree.total)) return std::nullopt;
     if (function_.instructions[next].block != function_.instructions[first].block) return std::nullopt;
     if (stage == 0) tree.input = found->source;
@@ -202,10 +257,7 @@ std::optional<ShuffleTree> Finder::tree_from(InstructionId first) const {
     tree.shuffles[stage] = next;
     tree.steps[stage] = step;
     tree.total = function_.operands_of(step)[0].as_value();
-    next = {};
-    if (stage + 1 == ShuffleTree::stages) break;
-    for (const ir::Use& use : def_use_.uses(tree.total))
-      if (use.instruction && function_.is_opcode(use.instruction, Opcode::shfl)) next = use.instruction;
+    next = stage + 1 == ShuffleTree::stages ? InstructionId() : shuffle_of(tree.total);
   }
   tree.reduction = *reduction;
   find_predicate(tree);
@@ -506,6 +558,8 @@ static void replace_one(ir::Function& function, const ShuffleTree& tree) {
     function.remove(tree.steps[stage]);
     function.remove(tree.shuffles[stage]);
   }
+  for (InstructionId id : tree.copies)
+    function.remove(id);
 }
 
 void replace(ir::Function& function, const std::vector<ShuffleTree>& trees) {

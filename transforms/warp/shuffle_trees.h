@@ -16,6 +16,10 @@ enum class Reduction : uint8_t {
   minimum_unsigned,
   maximum_signed,
   maximum_unsigned,
+  minimum_float,
+  maximum_float,
+  minimum_float_or_nan,
+  maximum_float_or_nan,
   and_,
   or_,
   xor_
@@ -28,6 +32,7 @@ struct ShuffleTree {
   bool is_down = false;
   ir::ValueId input, total;
   std::array<ir::InstructionId, stages> shuffles, steps;
+  std::vector<ir::InstructionId> copies; // to registers that are shuffled, and back
   // A single-block loop that shuffles once in each of five trips: only the first elements of the arrays are set. The
   // loop is left when this predicate equals `ends_when`, which ends the rewritten loop after its first trip.
   ir::ValueId loop_test;

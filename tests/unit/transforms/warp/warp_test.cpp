@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -96,6 +97,32 @@ TEST_CASE("warp: a butterfly over the whole warp is one redux, whatever the orde
   CHECK(bfly({.offsets = {4, 16, 1, 8, 2}}).has("redux"));
 }
 
+// Shuffles by the definition in the PTX ISA, on how often each lane's number is in a total.
+TEST_CASE("warp: whatever the order of the offsets, each lane is in the total once") {
+  constexpr unsigned lanes = 32;
+  using Counts = std::array<unsigned, lanes>;
+  std::array<unsigned, 5> offsets{1, 2, 4, 8, 16};
+  do {
+    for (const bool is_down : {false, true}) {
+      std::array<Counts, lanes> totals{};
+      for (unsigned lane = 0; lane < lanes; ++lane)
+        totals[lane][lane] = 1;
+      for (unsigned offset : offsets) {
+        const std::array<Counts, lanes> before = totals;
+        for (unsigned lane = 0; lane < lanes; ++lane) {
+          const unsigned other = is_down ? (lane + offset < lanes ? lane + offset : lane) : lane ^ offset;
+          for (unsigned one = 0; one < lanes; ++one)
+            totals[lane][one] += before[other][one];
+        }
+      }
+      Counts once;
+      once.fill(1);
+      for (unsigned lane = 0; lane < (is_down ? 1 : lanes); ++lane)
+        CHECK(totals[lane] == once);
+    }
+  } while (std::ranges::next_permutation(offsets).found);
+}
+
 TEST_CASE("warp: what is no sum over all 32 lanes once stays") {
   CHECK_FALSE(bfly({.offsets = {16, 8, 4, 2}}).has("redux"));
   CHECK_FALSE(bfly({.offsets = {16, 8, 4, 2, 2}}).has("redux"));
@@ -130,6 +157,36 @@ TEST_CASE("warp: redux needs PTX 7.0 and sm_80, votes neither") {
   const Ran ran = run(kernel(flag + shuffles({}) + store, "sm_70"));
   CHECK(ran.has("vote.sync.ballot.b32"));
   CHECK(ran.has("popc.b32"));
+}
+
+TEST_CASE("warp: minima and maxima of floats are redux where the target has it") {
+  const auto floats = [](const std::string& step, const std::string& target, const std::string& mode = "bfly",
+                         const std::string& behind = "st.global.f32 [%rd3], %f1;\n") {
+    std::string body = ".reg .f32 %f<9>;\nmov.b32 %f1, %r1;\n";
+    for (const char* lane : {"16", "8", "4", "2", "1"})
+      body += "mov.b32 %r2, %f1;\nshfl.sync." + mode + ".b32 %r3|%p1, %r2, " + lane + ", 31, -1;\nmov.b32 %f2, %r3;\n" +
+              step + " %f1, %f1, %f2;\n";
+    std::string text = kernel(body + behind, target);
+    text.replace(text.find("8.0"), 3, "8.6");
+    return run(text);
+  };
+  for (const char* step : {"min.f32", "max.f32", "min.NaN.f32", "max.NaN.f32"}) {
+    CAPTURE(std::string(step));
+    const Ran ran = floats(step, "sm_100a");
+    CHECK(ran.count("redux.sync." + std::string(step)) == 1);
+    CHECK(ran.has("//@ warp requires ntid.x * ntid.y * ntid.z % 32 == 0\n"));
+    CHECK_FALSE(floats(step, "sm_100").has("redux"));
+    CHECK_FALSE(floats(step, "sm_90").has("redux"));
+  }
+  // Sums depend on their order; flushed subnormal numbers, absolute values and signs are not those of redux.
+  for (const char* step : {"add.f32", "max.ftz.f32", "min.ftz.NaN.f32", "max.xorsign.abs.f32", "mul.f32"})
+    CHECK_FALSE(floats(step, "sm_100a").has("redux"));
+  // The shuffled bits have another reader.
+  CHECK_FALSE(
+      floats("max.f32", "sm_100a", "bfly", "st.global.u32 [%rd3], %r3;\nst.global.f32 [%rd3+4], %f1;\n").has("redux"));
+  CHECK_FALSE(
+      floats("max.f32", "sm_100a", "bfly", "st.global.u32 [%rd3], %r2;\nst.global.f32 [%rd3+4], %f1;\n").has("redux"));
+  CHECK_FALSE(floats("max.f32", "sm_100a", "down").has("redux")); // every lane reads it
 }
 
 TEST_CASE("warp: reductions of 0s and 1s are votes") {
