@@ -93,7 +93,7 @@ void add_narrow(Rules& rules) {
       "mov.u64 %rd20, %rd5;\nmov.u32 %r21, 0;\nLOOP:\ncvt.u32.u64 %r20, %rd20;\nxor.b32 %r21, %r21, %r20;\n"
       "add.s64 %rd20, %rd20, %rd4;\nsetp.lt.u64 %p1, %rd20, %rd3;\n@%p1 bra LOOP;\n" +
           store_word,
-      "setp.lt.u32", {2, 2, 2}, "loop counters",
+      "setp.lt.u32", {5, 5, 5}, "loop counters",
       "the kernel's own truncation of a loop counter does not keep its 64 bits");
   const std::string division = "signed division of numbers that are not negative";
   add("div.s32", "div.s32 %r21, %r6, %r2;\n" + store_word, "div.u32", {4, 4, 4}, division);
