@@ -84,6 +84,7 @@ public:
     const Result<std::string> text = read_file(file_);
     if (!text) return "not read: " + text.error().message;
     text_ = *text;
+    if (!settings_.by_model) retarget();
     std::string failed;
     original_ = read_text(file_, text_, failed);
     if (!original_) return "not read: " + failed;
@@ -106,6 +107,17 @@ public:
   }
 
 private:
+  // ptxas chooses for the target that the text names, which must be the measured one. Old versions of PTX lack it.
+  void retarget() {
+    const std::string own = target_architecture(text_);
+    const size_t at = own.empty() ? std::string::npos : text_.find(own, text_.find(".target"));
+    if (at == std::string::npos) return;
+    std::string changed = text_;
+    changed.replace(at, own.size(), settings_.architecture);
+    const Result<PtxasRun> run = assemble(changed, {.arch = settings_.architecture});
+    if (run && run->ok) text_ = changed;
+  }
+
   std::string measure(const Candidate& candidate, FileRow& row) {
     std::string failed;
     const std::unique_ptr<ir::Module> module = read_text(file_, text_, failed);
