@@ -103,7 +103,7 @@ private:
     }
     const double scale = performed / seen; // from the blocks that were looked at to all
     const AccessCounts& global = recording_.global[number];
-    const SectorCounts& sectors = input_.traffic.sectors[number];
+    const SectorCounts& sectors = traffic_of(input_).sectors[number];
     const auto reads = static_cast<double>(sectors.reads), hits = static_cast<double>(sectors.l1_hits);
     const auto writes = static_cast<double>(sectors.writes);
     const auto port_clocks = static_cast<double>(global.port_clocks + recording_.shared[number].port_clocks +
@@ -146,7 +146,7 @@ private:
     demand_.l2_read_bytes = memory_.l2_read_bytes;
     demand_.dram_read_bytes = memory_.dram_read_bytes;
     // As much of all writes as of those that were seen.
-    demand_.dram_write_bytes = static_cast<double>(input_.traffic.dirty_written_back) * sector_bytes *
+    demand_.dram_write_bytes = static_cast<double>(traffic_of(input_).dirty_written_back) * sector_bytes *
                                ratio(memory_.written_sectors, writes_seen_);
   }
 

@@ -114,7 +114,7 @@ EventCounts events_of(const ModelInput& input) {
       events.add(event, lanes * code.weight * (ir::is_composite(form) ? 2 : 1));
     if (code.wait == Cause::wait_constant) events.add(const_hit, executions);
     if (const auto seen = static_cast<double>(recording.executions[number]); seen > 0)
-      add_memory(recording.shared[number], input.traffic.sectors[number],
+      add_memory(recording.shared[number], traffic_of(input).sectors[number],
                  (executions - share * static_cast<double>(counts.guarded_off)) / seen, events);
   });
   const double of_technique = input.technique ? input.technique->dram_write_bytes : 0;

@@ -69,7 +69,7 @@ MemoryInstructions memory_instructions(const ModelInput& input) {
     // An instruction with one line per access is coalesced; a mixed one counts as uncoalesced with its mean.
     (lines > 1 ? all.uncoalesced : all.coalesced) += performed;
     if (lines > 1) all.transactions += performed * lines;
-    const LoadLevels& levels = input.traffic.levels[number];
+    const LoadLevels& levels = traffic_of(input).levels[number];
     if (levels.loads == 0) return;
     const double share = performed / static_cast<double>(levels.loads);
     all.loads += performed;

@@ -42,7 +42,7 @@ std::vector<LoadTime> load_times_by_level(const ModelInput& input, std::vector<L
   std::vector<LoadTime> times(recording.sites.size());
   shares.resize(times.size());
   for (size_t number = 0; number < times.size(); ++number) {
-    const LoadLevels& levels = input.traffic.levels[number];
+    const LoadLevels& levels = traffic_of(input).levels[number];
     LoadTime& time = times[number];
     time.latency = input.code[static_cast<uint32_t>(number)].latency;
     shares[number].l1 = time.latency;
@@ -358,7 +358,7 @@ Model::Wave Model::wave(double blocks_of_sm, double blocks) const {
   if (machine_.memory.l2_bytes_per_clock.known) {
     // Reads of one line by all SMs are served by one slice.
     const double of_slice =
-        demand_.l2_read_bytes * input_.traffic.hottest_slice * of_all / l2_slice_bytes_per_clock(machine_);
+        demand_.l2_read_bytes * traffic_of(input_).hottest_slice * of_all / l2_slice_bytes_per_clock(machine_);
     const double of_sm = demand_.l2_bytes * share / machine_.memory.l2_bytes_per_clock.value;
     bounds.emplace_back(Cause::l2_bandwidth, std::max(of_sm, of_slice));
   }
@@ -437,12 +437,12 @@ KernelTime Model::run() {
       {"intervals of a warp", intervals_, ""},
       {"L1 hits", ratio(demand_.l1_hit_sectors, demand_.sectors), "of sectors"},
       {"bytes between L1 and L2", demand_.l2_bytes, "bytes"},
-      {"reads of the busiest L2 slice", input_.traffic.hottest_slice, "of all"},
+      {"reads of the busiest L2 slice", traffic_of(input_).hottest_slice, "of all"},
       {"bytes read from DRAM", demand_.dram_read_bytes, "bytes"},
       {"bytes written to DRAM", demand_.dram_write_bytes, "bytes"},
       {"accesses that no block looked at made", demand_.unseen_accesses, ""},
       {"blocks looked at", static_cast<double>(recording_.blocks_looked_at), ""},
-      {"L2 simulated", static_cast<double>(input_.traffic.simulated_l2_bytes), "bytes"},
+      {"L2 simulated", static_cast<double>(traffic_of(input_).simulated_l2_bytes), "bytes"},
   };
   const std::vector<TimeFigure>& of_technique = technique().terms;
   time.terms.insert(time.terms.end(), of_technique.begin(), of_technique.end());

@@ -38,7 +38,11 @@ struct ModelInput {
   Policy policy = Policy::greedy_then_oldest;
   LaunchCost launch = launch_cost(machine);
   const Technique* technique = nullptr; // nullptr: none
+  const MemorySystem* memory = nullptr; // that `traffic` was simulated with; nullptr: unknown
 };
+inline const Traffic& traffic_of(const ModelInput& input) {
+  return input.technique && input.technique->traffic ? *input.technique->traffic : input.traffic;
+}
 
 // Calls visit(number, counts of all blocks) for each static instruction of the launch that may have been executed.
 template <class Visit> void for_each_site(const ModelInput& input, const Visit& visit) {

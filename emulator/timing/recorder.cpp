@@ -147,6 +147,8 @@ void Recorder::reuse(Recording&& recording) {
     spare_accesses_.push_back(std::move(block));
     spare_accesses_.back().accesses.clear();
     spare_accesses_.back().warp_ends.clear();
+    spare_accesses_.back().barriers.clear();
+    spare_accesses_.back().barrier_ends.clear();
   }
 }
 
@@ -286,6 +288,7 @@ void Recorder::begin(BlockState& block) const {
   for (WarpState& warp : block.warps) {
     warp.steps.clear();
     warp.accesses.clear();
+    warp.barriers.clear();
     warp.unseen = warp.beyond = warp.hash_of_beyond = warp.window = warp.phase = 0;
     warp.begin_phase();
   }
@@ -294,6 +297,12 @@ void Recorder::begin(BlockState& block) const {
 void Recorder::WarpState::begin_phase() {
   phase_begins = true;
   window_left = 0;
+}
+
+void Recorder::WarpState::pass_barrier() {
+  barriers.push_back(static_cast<uint32_t>(accesses.size()));
+  ++phase;
+  begin_phase();
 }
 
 // Windows are measured in the mean length of the block's warps: a warp that executes more than the others is looked at
@@ -346,8 +355,7 @@ void Recorder::left_out(emulator::Block& block, emulator::Warp& warp, uint64_t i
   state.unseen += instructions;
   state.gap_left -= instructions;
   if (state.gap_left == 0 || !has_barriers_) return;
-  ++state.phase;
-  state.begin_phase();
+  state.pass_barrier();
 }
 
 // Fast path for steps inside a window; everything else about them is computed at the end of the block.
@@ -369,10 +377,7 @@ void Recorder::note_other(const emulator::Block& block, const emulator::Warp& wa
   }
   WarpState& state = state_of(block, warp);
   seen_ = is_seen(*current_, state);
-  if (kind == SiteKind::barrier && !step.guarded_off) {
-    ++state.phase;
-    state.begin_phase();
-  }
+  if (kind == SiteKind::barrier && !step.guarded_off) state.pass_barrier();
   if (seen_) keep(state, step);
 }
 
@@ -515,6 +520,10 @@ void Recorder::block_ended(emulator::Block& block) {
     for (const Step& step : warp.steps)
       recording_.executions[step.number] += !step.guarded_off;
     kind.push_back(cluster);
+    const auto before = static_cast<uint32_t>(accesses.accesses.size());
+    for (uint32_t place : warp.barriers)
+      accesses.barriers.push_back(before + place);
+    accesses.barrier_ends.push_back(static_cast<uint32_t>(accesses.barriers.size()));
     accesses.accesses.insert(accesses.accesses.end(), warp.accesses.begin(), warp.accesses.end());
     accesses.warp_ends.push_back(static_cast<uint32_t>(accesses.accesses.size()));
     recording_.steps_seen += warp.seen();

@@ -67,6 +67,8 @@ struct Access {
 struct BlockAccesses {
   uint64_t block = 0;
   std::vector<uint32_t> warp_ends; // in accesses
+  // Places in accesses where the warps waited for each other at barriers, warp after warp, and each warp's end in them.
+  std::vector<uint32_t> barriers, barrier_ends;
   std::vector<Access> accesses;
 };
 
@@ -217,6 +219,8 @@ private:
     uint64_t phase = 0;    // barriers so far
     bool phase_begins = true;
     std::vector<Access> accesses;
+    std::vector<uint32_t> barriers; // places in accesses
+    void pass_barrier();
     uint64_t seen() const { return steps.size() + beyond; }
     uint64_t length() const { return seen() + unseen; }
     void begin_phase();

@@ -25,6 +25,8 @@ namespace ptxrewrite::timing {
 using ir::EnergyEvent;
 using ir::EventCounts;
 
+struct Traffic;
+
 using CauseClocks = std::array<double, cause_count>;
 constexpr size_t index(Cause cause) {
   return static_cast<size_t>(cause);
@@ -86,6 +88,7 @@ struct Technique {
   double active_warps = HUGE_VAL;
   std::vector<AddedWarp> added_warps;
   std::vector<AddedPart> parts;              // Cause::linear in the CPI stack
+  std::shared_ptr<const Traffic> traffic;    // the caches, accessed in its order of warps; nullptr: the baseline's
   std::shared_ptr<const RunAhead> run_ahead; // warps that take from queues; nullptr: none
   // Clocks per warp, by cause, that no other warps hide. (Clocks that they can hide are SiteChange::early_stall.)
   CauseClocks stalls{};

@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <span>
 
 namespace ptxrewrite::timing {
 namespace {
@@ -22,7 +23,9 @@ constexpr unsigned l2_dirty_ways = l2_ways / 2;
 struct Stream {
   const Access* at = nullptr;
   const Access* end = nullptr;
-  size_t block = 0; // in Recording::accesses
+  size_t block = 0;                        // in Recording::accesses
+  std::span<const uint32_t> barriers = {}; // ahead of it: places in the block's accesses
+  bool waits = false;                      // at the first of them
 };
 
 struct Sm {
@@ -41,6 +44,7 @@ public:
   }
 
   Traffic run() {
+    if (memory_.cold) state_.forget();
     traffic_.levels.resize(recording_.sites.size());
     slices_.assign(memory_.l2_slices, 0);
     traffic_.sectors.resize(recording_.sites.size());
@@ -125,9 +129,11 @@ private:
       sm.waiting.pop_back();
       const BlockAccesses& accesses = recording_.accesses[block];
       uint32_t begin = 0, streams = 0;
-      for (uint32_t end : accesses.warp_ends) {
+      for (size_t warp = 0; warp < accesses.warp_ends.size(); ++warp) {
+        const uint32_t end = accesses.warp_ends[warp];
         if (end > begin) {
           sm.active.push_back({accesses.accesses.data() + begin, accesses.accesses.data() + end, block});
+          if (memory_.active_warps > 0) sm.active.back().barriers = barriers_of(accesses, warp);
           ++streams;
         }
         begin = end;
@@ -212,10 +218,53 @@ private:
     lines_of_all_sms_ += touches.lines * (sectors > 0 ? of_windows / sectors : 1);
   }
 
+  static std::span<const uint32_t> barriers_of(const BlockAccesses& accesses, size_t warp) {
+    if (warp >= accesses.barrier_ends.size()) return {};
+    const uint32_t begin = warp ? accesses.barrier_ends[warp - 1] : 0;
+    return std::span(accesses.barriers).subspan(begin, accesses.barrier_ends[warp] - begin);
+  }
+
+  // Whether the stream has come to a barrier at which other warps of its block are missing. The last one to come
+  // releases them all.
+  bool waits_at_barrier(Sm& sm, Stream& stream) {
+    if (stream.waits) return true;
+    const Access* const first = recording_.accesses[stream.block].accesses.data();
+    while (!stream.barriers.empty() && stream.at == first + stream.barriers.front()) {
+      stream.waits = true;
+      for (const Stream& other : sm.active)
+        if (other.block == stream.block && !other.waits) return true;
+      for (Stream& other : sm.active)
+        if (other.block == stream.block) {
+          other.waits = false;
+          other.barriers = other.barriers.subspan(1);
+        }
+    }
+    return false;
+  }
+
+  // The next of the active warps: of those that do not wait, the oldest.
+  size_t turn_of_active(Sm& sm) {
+    size_t first = sm.active.size(), active = 0;
+    for (size_t i = 0; i < sm.active.size() && active < memory_.active_warps; ++i) {
+      if (waits_at_barrier(sm, sm.active[i])) continue;
+      ++active;
+      if (i >= sm.turn) return i;
+      first = std::min(first, i);
+    }
+    if (first < sm.active.size()) return first;
+    // Counts of barriers differ where warps ended early: the oldest goes on.
+    sm.active.front().waits = false;
+    sm.active.front().barriers = {};
+    return 0;
+  }
+
   // Simulates one access. Returns false if the SM has no accesses left.
   bool step(Sm& sm) {
     if (sm.active.empty()) return false;
-    if (sm.turn >= sm.active.size()) sm.turn = 0;
+    if (memory_.active_warps > 0)
+      sm.turn = turn_of_active(sm);
+    else if (sm.turn >= sm.active.size())
+      sm.turn = 0;
     Stream& stream = sm.active[sm.turn];
     const Access& next = *stream.at++;
     if (!is_absent(next)) access(sm, next);

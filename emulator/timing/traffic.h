@@ -2,7 +2,8 @@
 // on SMs at the same time would make them.
 //
 //  * The warps of an SM's resident blocks take turns, one access each; so do the SMs. When a block ends, the next
-//    block of its SM takes its place.
+//    block of its SM takes its place. If a technique limits the active warps, the oldest that do not wait at a barrier
+//    take turns.
 //  * L1 is sectored, write-through and allocates for loads only; L2 is sectored, write-back, and does not fetch for
 //    stores. Atomics are executed in L2.
 //  * L1 starts empty. L2 starts with the data of earlier launches. As long as all of those were looked at as a
@@ -29,6 +30,8 @@ struct MemorySystem {
   uint64_t l2_bytes = 0;
   uint32_t l2_slices = 0;       // 0: unknown
   uint32_t resident_blocks = 1; // per SM
+  uint32_t active_warps = 0;    // per SM: others wait until one of these ends or waits at a barrier; 0: no limit
+  bool cold = false;            // L2 starts empty, whatever ran before
   // Whether loads of this instruction bypass L1.
   std::function<bool(const Site&)> bypasses_l1;
   // By number: accesses of the recording that the machine code does not make (MachineCode::absent_accesses).

@@ -234,11 +234,19 @@ Holding renamed_holding(const ModelInput& input, const RenamedFile& file) {
   return mean_holding(input, [&] { return MappedHolder(file); });
 }
 
-Technique regless_technique(const ModelInput& input, const StagingRun& run) {
+Technique regless_technique(const ModelInput& input, const StagingRun& run, CacheState* caches) {
   const ir::Machine& machine = input.machine;
   Technique technique;
   technique.sites.resize(input.recording.sites.size());
   const std::vector<uint32_t> starts = region_starts(input, run);
+  for (const StagedRegion& region : run.regions) {
+    double instructions = 0;
+    for (uint32_t number : region.sites)
+      instructions += input.code[number].instructions;
+    for (uint32_t number : region.sites)
+      if (instructions > 0)
+        technique.sites[number].more_latency = region.operand_waits * input.code[number].instructions / instructions;
+  }
   for (uint32_t number = 0; number < starts.size(); ++number) {
     if (starts[number] == none) continue;
     SiteChange& change = technique.sites[number];
@@ -263,6 +271,13 @@ Technique regless_technique(const ModelInput& input, const StagingRun& run) {
       {"energy of an entry, over a register", energy_of_registers(machine, run.entries), ""},
   };
   add_staging_events(input, run, technique);
+  if (caches && input.memory) {
+    MemorySystem memory = *input.memory;
+    const double fit = std::floor(std::max(fitting(holding), 1.0) * machine.schedulers);
+    if (holding.held > 0 && fit < resident_warps) memory.active_warps = static_cast<uint32_t>(fit);
+    technique.traffic = std::make_shared<const Traffic>(simulate(input.recording, memory, caches));
+    technique.terms.push_back({"warps of an SM that access memory by turns", std::min(fit, resident_warps), ""});
+  }
   return technique;
 }
 

@@ -5,7 +5,8 @@
 // reserved for it: from activation to the last instruction for all values live in the region, then for registers with
 // pending results. So the unit is modelled like other resources: entries held by the regions of a warp, times the
 // duration for a lone warp, relative to the capacity. Before it starts, a region waits for pending writes of the
-// preceding one, and for its preloads; instructions of other warps hide this like any other wait. The decode stage
+// preceding one, and for its preloads; instructions of other warps hide this like any other wait. Warps without entries
+// do not access memory either: the caches are simulated with those whose regions fit (RegLess §6.4). The decode stage
 // consumes annotations (§5), two words per clock as needed for dual issue, so they cost time only if they outnumber the
 // instructions. Requests for registers take clocks of the L1 port, and misses take L2 bandwidth.
 //
@@ -26,9 +27,10 @@ struct StagedRegion {
   std::vector<uint32_t> sites;                // instructions by number, in order
   std::array<uint8_t, banks_of_unit> banks{}; // entries reserved for a warp whose number is a multiple of eight
   // The share of the region's executions whose last input came from the compressor, from L1, from lower levels; and the
-  // maximum number of inputs looked up in one bank.
+  // clocks until all inputs were looked up, in the order of their banks and where reads left the tags idle.
   double from_compressor = 0, from_l1 = 0, from_memory = 0;
   double lookups = 0;
+  double operand_waits = 0; // clocks by which busy banks delay its instructions, all together
 };
 
 // One launch on RegLess's machine.
@@ -60,7 +62,9 @@ struct Holding {
 // For an average warp in a scheduler's staging unit, and in a renamed file.
 Holding staging_holding(const ModelInput& input, const StagingRun& run);
 
-Technique regless_technique(const ModelInput& input, const StagingRun& run);
+// `caches`: after earlier launches on this machine; its accesses then pass them in the order of the warps whose regions
+// fit. nullptr: those of the baseline.
+Technique regless_technique(const ModelInput& input, const StagingRun& run, CacheState* caches = nullptr);
 
 // A two-level scheduler (Gebhart et al., ISCA 2011): 8 warps per scheduler are active, the others wait for memory.
 inline constexpr double two_level_warps = 8;

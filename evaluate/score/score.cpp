@@ -260,13 +260,14 @@ private:
 
   // Times of the version, followed by those of its derived versions.
   std::vector<Times> times_on(const timing::TimedMachine& on, MachineState& state, const OneLaunch& one) {
-    if (settings_.cold) state.caches.forget();
     const timing::MachineCode& code = code_of(on.machine, one.recording.sites, state);
     timing::MemorySystem memory = timing::memory_system(on.machine, one.recording.shared_bytes, one.resident);
     memory.absent = code.absent_accesses();
+    memory.cold = settings_.cold;
     const timing::Traffic traffic = timing::simulate(one.recording, memory, &state.caches);
     timing::ModelInput input{on.machine, one.counters, one.recording, traffic, code, one.resident};
     input.launch = on.launch;
+    input.memory = &memory;
     std::vector<timing::Technique> techniques;
     if (!skips_.empty()) input.technique = &one.technique; // for derived versions
     if (derive_) techniques = derive_(one.run, one.entry, input);

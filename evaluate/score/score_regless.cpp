@@ -63,6 +63,7 @@ timing::StagedRegion staged_region(const emulator::RegionRuns& runs) {
   region.from_l1 = slowest(PreloadSource::l1);
   region.from_memory = slowest(PreloadSource::memory);
   region.lookups = share(runs.lookups, runs.runs);
+  region.operand_waits = share(runs.operand_waits, runs.runs);
   return region;
 }
 
@@ -229,7 +230,8 @@ std::vector<timing::Technique> RegLessScorer::techniques(size_t launch, const ir
   std::vector<timing::Technique> techniques;
   const bool is_new = counted_.insert(launch).second; // on another machine the accesses are the same
   for (size_t i = 0; i < configurations_.size(); ++i)
-    techniques.push_back(timing::regless_technique(input, staging_run(i, launch, kernel, input.recording)));
+    techniques.push_back(timing::regless_technique(input, staging_run(i, launch, kernel, input.recording),
+                                                   &caches_[{&input.machine, i}]));
   techniques.push_back(timing::renamed_technique(input, renamed_file(kernel, input, is_new)));
   techniques.push_back(timing::hierarchical_technique(input, hierarchical_file(kernel, input, is_new)));
   techniques.push_back(timing::without_register_energy(input));

@@ -63,7 +63,8 @@ private:
   std::vector<std::vector<emulator::StagingCounters>> runs_; // by configuration and launch
   std::optional<emulator::Failure> failure_;
   ComparatorCounts comparators_;
-  std::set<size_t> counted_; // launches already counted
+  std::set<size_t> counted_;                                                   // launches already counted
+  std::map<std::pair<const ir::Machine*, size_t>, timing::CacheState> caches_; // by configuration, after its launches
   std::map<std::pair<const ir::Function*, uint32_t>, std::optional<transforms::RegLessPlan>> plans_;
 };
 

@@ -117,11 +117,13 @@ RegisterMemory::Fetched RegisterMemory::fetch(uint32_t warp, uint32_t number) {
   if (from.compressed.form != CompressedForm::none) {
     const bool hit = open_internal_line(warp % staging_shards, group_of(warp, number), false, from_memory);
     fetched.content.words = from.compressed.expanded();
+    fetched.line = cells_.size() + group_of(warp, number);
     fetched.source = hit ? PreloadSource::compressor : from_memory ? PreloadSource::memory : PreloadSource::l1;
     return fetched;
   }
   fetched.content.words = from.content.words;
-  from_memory = request(line_of(warp, number), false);
+  fetched.line = line_of(warp, number);
+  from_memory = request(fetched.line, false);
   fetched.source = from_memory ? PreloadSource::memory : PreloadSource::l1;
   return fetched;
 }

@@ -61,6 +61,7 @@ public:
   // The source of a fetched register, which determines the latency, and its content.
   struct Fetched {
     PreloadSource source = PreloadSource::l1;
+    uint64_t line = 0; // if it comes from L1 or below
     RegisterContent content;
   };
   bool holds(uint32_t warp, uint32_t number) const { return cell(warp, number).present; }

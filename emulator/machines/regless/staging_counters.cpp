@@ -34,6 +34,10 @@ constexpr NamedMember members[] = {
     {"tag lookups", &StagingCounters::tag_lookups},
     {"windows of 100 cycles", &StagingCounters::windows},
     {"registers accessed in windows", &StagingCounters::window_registers},
+    {"instructions issued in pairs", &StagingCounters::dual_issues},
+    {"cycles that operands waited for banks", &StagingCounters::operand_waits},
+    {"cycles that preloads waited for tags", &StagingCounters::preload_waits},
+    {"cycles that waited for miss registers", &StagingCounters::miss_register_waits},
     {"cycles that waited for room", &StagingCounters::activation_waits},
 };
 constexpr std::array<std::string_view, preload_sources> source_names = {
@@ -54,6 +58,7 @@ StagingCounters& StagingCounters::operator+=(const StagingCounters& other) {
     by_region[i].whole_cycles += other.by_region[i].whole_cycles;
     by_region[i].dropped |= other.by_region[i].dropped;
     by_region[i].lookups += other.by_region[i].lookups;
+    by_region[i].operand_waits += other.by_region[i].operand_waits;
     for (size_t source = 0; source < preload_sources; ++source)
       by_region[i].slowest[source] += other.by_region[i].slowest[source];
   }

@@ -18,6 +18,7 @@ struct StagingSettings {
   // False: instructions compute on the emulator's own registers, not on staged ones. The order of warps is the same, so
   // that kernels whose results depend on it can be compared.
   bool stage = true;
+  uint32_t issue_width = 2;      // machine instructions of a warp per cycle and scheduler, for a GTX 980's dual issue
   uint32_t multiprocessors = 16; // of the machine: the blocks are divided between them, one of them is simulated
 };
 
@@ -35,7 +36,8 @@ struct RegionRuns {
   std::bitset<256> dropped;   // registers of whose invalidations a copy was dropped
   // Runs by the source of the slowest input; without inputs: staged.
   std::array<uint64_t, preload_sources> slowest = {};
-  uint64_t lookups = 0; // of inputs, in the bank with the most of them
+  uint64_t lookups = 0;       // cycles from activations until the tags of all inputs were looked up
+  uint64_t operand_waits = 0; // cycles that results came later because banks were busy, summed over instructions
 };
 
 // Results of a launch on that machine (LaunchResult::machines).
@@ -62,6 +64,10 @@ struct StagingCounters {
   uint64_t tag_lookups = 0;          // one per access and preload
   uint64_t windows = 0;              // of 100 cycles
   uint64_t window_registers = 0;     // different registers accessed, summed over windows
+  uint64_t dual_issues = 0;          // instructions issued beside the one before them
+  uint64_t operand_waits = 0;        // cycles of instructions whose operands were in busy banks
+  uint64_t preload_waits = 0;        // cycles of preloads whose bank's tags were in use by reads
+  uint64_t miss_register_waits = 0;  // cycles of requests to L1
   uint64_t activation_waits = 0;     // cycles of shards in which a ready warp had no room for its region
   std::vector<RegionRuns> by_region; // of one kernel
 

@@ -87,6 +87,7 @@ bool StagingMachine::execute(uint32_t slot) {
   const MicroOp* next = past;
   if (!context.leaving.empty()) collect(slot);
   touch(slot, row.read | row.written);
+  operands_read_ = read_operands(slot, row);
   counters_->reads += row.read.count();
   counters_->writes += row.written.count();
   counters_->tag_lookups += row.read.count() + row.written.count();
@@ -122,6 +123,17 @@ bool StagingMachine::execute(uint32_t slot) {
     context.mask = mask;
   }
   return complete(slot, next);
+}
+
+// The cycle in which the last operand is read: each bank reads one per cycle.
+uint64_t StagingMachine::read_operands(uint32_t slot, const StagedInstruction& row) {
+  uint64_t last = now_;
+  if (row.read.any())
+    for (uint32_t number = 0; number < row.read.size(); ++number)
+      if (row.read.test(number)) last = std::max(last, ports_[StagingUnit::bank_index(slot, number)].read(now_));
+  counters_->operand_waits += last - now_;
+  counters_->by_region[row.region].operand_waits += last - now_;
+  return last;
 }
 
 // Not a machine instruction: reads and writes values that are stored outside of the unit.
@@ -166,11 +178,15 @@ bool StagingMachine::complete(uint32_t slot, const MicroOp* next) {
   if (row.is_executed || !stage_)
     for (uint32_t value : row.writes)
       if (!write_value(context, slot, plan_->value(value), context.mask)) return false;
-  const uint64_t there = now_ + std::max<uint64_t>(1, row.weight) + cycles_of(row.latency);
+  const uint64_t read = std::max(now_, was_released ? now_ : operands_read_);
+  const uint64_t computed = read + std::max<uint64_t>(1, row.weight) + cycles_of(row.latency);
   for (uint32_t value : row.writes) {
-    context.value_ready[value] = there;
-    for (uint16_t number : plan_->value(value).registers)
-      context.register_ready[number] = there;
+    uint64_t& ready = context.value_ready[value] = computed;
+    for (uint16_t number : plan_->value(value).registers) {
+      // In the cycle after its write a dependent instruction can read it.
+      context.register_ready[number] = ports_[StagingUnit::bank_index(slot, number)].write(computed - 1) + 1;
+      ready = std::max(ready, context.register_ready[number]);
+    }
   }
   const ir::RegisterSet left = was_released ? row.written : ~ir::RegisterSet();
   if (!release(context, slot, row.erase & left, row.evict & left)) return false;

@@ -12,9 +12,9 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// Cycles of preloads: the tags of a bank allow one look-up per cycle (RegLess §5.2); the compressor's bit vector takes
-// one cycle, its tags and expansion two more for compressed registers (§5.3).
-constexpr uint64_t bit_vector_cycles = 1, expansion_cycles = 2, l1_cycles = 28, memory_cycles = 200;
+// Cycles of preloads: the compressor's bit vector takes one cycle, its tags and expansion two more for compressed
+// registers (RegLess §5.3).
+constexpr uint64_t bit_vector_cycles = 1, expansion_cycles = 2;
 constexpr uint64_t window_cycles = 100;
 // The other limits of an SM: Table 1, GTX 980.
 constexpr uint32_t most_blocks = 32, register_file = 2048, shared_memory = 96 << 10;
@@ -37,7 +37,7 @@ BankCounts banks_of(const ir::RegLessMark& mark) {
 StagingMachine::StagingMachine(const StagingPlan& plan, const StagingSettings& settings, StagingCounters& counters)
     : plan_(&plan), stage_(settings.stage), counters_(&counters), unit_(plan.registers(), settings, counters),
       has_compressor_(settings.compressor_lines > 0), contexts_(staging_warps), slots_(plan.slots()),
-      window_of_(size_t(staging_warps) * 256) {
+      window_of_(size_t(staging_warps) * 256), issue_width_(settings.issue_width) {
   counters.by_region.resize(plan.region_count());
   for (std::vector<std::byte>& slot : slots_)
     slot.resize(lane_array_bytes * 4);
@@ -76,7 +76,7 @@ Block* StagingMachine::run() {
     for (uint32_t shard = 0; shard < staging_shards && over_.empty(); ++shard) {
       for (uint32_t slot = shard; slot < contexts_.size(); slot += staging_shards) {
         Context& context = contexts_[slot];
-        if (context.wake > now_) continue;
+        if (context.wake > now_ || context.queued > 0) continue;
         if (context.state == State::preloading) {
           context.state = State::active;
           context.started = now_;
@@ -88,6 +88,7 @@ Block* StagingMachine::run() {
       }
       busy |= start_regions(shard);
       busy |= issue(shard);
+      busy |= look_up(shard);
     }
     if (!over_.empty()) break;
     uint64_t next = busy ? now_ + 1 : next_event();
@@ -117,6 +118,7 @@ uint64_t StagingMachine::next_event() const {
   uint64_t next = UINT64_MAX;
   for (uint32_t slot = 0; slot < contexts_.size(); ++slot) {
     const Context& context = contexts_[slot];
+    if (context.queued > 0) return now_ + 1;
     if (context.state == State::preloading || context.state == State::draining) next = std::min(next, context.wake);
     if (context.state == State::active)
       next = std::min(next, std::max(context.ready, issue_free_[slot % staging_shards]));
@@ -145,9 +147,48 @@ StagingMachine::Traffic StagingMachine::traffic() const {
 
 // Each request to the L1 cache and to the shard's compressor since `before` takes a cycle (Table 1).
 void StagingMachine::pass(uint32_t slot, const Traffic& before) {
+  pass(slot, counters_->l1_requests() - before.l1, counters_->compressed - before.compressed);
+}
+
+void StagingMachine::pass(uint32_t slot, uint64_t l1_requests, uint64_t compressor_writes) {
   uint64_t& compressor_free = compressor_free_[slot % staging_shards];
-  l1_free_ = std::max(l1_free_, now_) + (counters_->l1_requests() - before.l1);
-  compressor_free = std::max(compressor_free, now_) + (counters_->compressed - before.compressed);
+  l1_.request(now_, l1_requests);
+  compressor_free = std::max(compressor_free, now_) + compressor_writes;
+}
+
+// Each bank whose tags no read uses in this cycle processes a preload (§5.2.1).
+bool StagingMachine::look_up(uint32_t shard) {
+  bool any = false;
+  for (uint32_t bank = shard * banks_of_staging; bank < (shard + 1) * banks_of_staging; ++bank) {
+    std::deque<QueuedPreload>& queue = queues_[bank];
+    if (queue.empty()) continue;
+    any = true;
+    if (!ports_[bank].has_idle_tags(now_)) {
+      counters_->preload_waits += queue.size();
+      continue;
+    }
+    Context& context = contexts_[queue.front().slot];
+    context.wake = std::max(context.wake, looked_up(queue.front()));
+    if (--context.queued == 0) counters_->by_region[context.region].lookups += now_ + 1 - context.activated;
+    queue.pop_front();
+  }
+  return any;
+}
+
+// The cycle in which a register that is looked up now is staged.
+uint64_t StagingMachine::looked_up(const QueuedPreload& preload) {
+  const uint32_t shard = preload.slot % staging_shards;
+  const bool from_l1 = preload.source == PreloadSource::l1 || preload.source == PreloadSource::memory;
+  pass(preload.slot, preload.l1_requests, preload.compressor_writes);
+  uint64_t there = now_ + 1;
+  if (from_l1) there = l1_.arrival(there, preload.line, preload.source == PreloadSource::memory, *counters_);
+  if (preload.source != PreloadSource::staged && has_compressor_) there += bit_vector_cycles;
+  if (preload.is_compressed && preload.source != PreloadSource::staged) {
+    uint64_t& free = compressor_free_[shard];
+    free = std::max(free, now_) + 1; // one access per cycle
+    there = std::max(there, free) + expansion_cycles;
+  }
+  return there;
 }
 
 bool StagingMachine::activate(uint32_t slot) {
@@ -167,8 +208,9 @@ bool StagingMachine::activate(uint32_t slot) {
   if (const ir::RegisterSet left = unit_.stored(slot) & ~region.needed; left.any())
     return fail(context, fmt::format("region {} starts while a copy of {} is kept, which no lane needs any more",
                                      number, name_of(first_of(left))));
-  std::array<uint64_t, banks_of_staging> lookups{};
-  uint64_t done = now_ + 1;
+  context.activated = now_;
+  context.wake = now_ + 1;
+  context.queued = 0;
   PreloadSource slowest = PreloadSource::staged;
   for (uint16_t r = 0; r < 256; ++r) {
     if (!region.mark.preload.test(r)) continue;
@@ -177,29 +219,21 @@ bool StagingMachine::activate(uint32_t slot) {
     const bool is_compressed = unit_.is_compressed(slot, r);
     const Traffic before = traffic();
     const PreloadSource source = unit_.preload(slot, r, region.mark.last_reads.test(r));
-    pass(slot, before);
+    queues_[StagingUnit::bank_index(slot, r)].push_back({slot, source, is_compressed, unit_.fetched_line(),
+                                                         counters_->l1_requests() - before.l1,
+                                                         counters_->compressed - before.compressed});
+    ++context.queued;
     if (source != PreloadSource::undefined) slowest = std::max(slowest, source);
-    uint64_t there = now_ + ++lookups[r % banks_of_staging];
-    if (source == PreloadSource::l1 || source == PreloadSource::memory)
-      there = std::max(there, l1_free_) + (source == PreloadSource::l1 ? l1_cycles : memory_cycles);
-    if (source != PreloadSource::staged && has_compressor_) there += bit_vector_cycles;
-    if (is_compressed && source != PreloadSource::staged) {
-      uint64_t& free = compressor_free_[slot % staging_shards];
-      free = std::max(free, now_) + 1; // one access per cycle
-      there = std::max(there, free) + expansion_cycles;
-    }
-    done = std::max(done, there);
   }
   context.state = State::preloading;
-  context.wake = done;
   const uint32_t shard = slot % staging_shards;
-  issue_free_[shard] = std::max(issue_free_[shard], now_) + region.metadata;
+  // The decode stage takes as many words per cycle as it issues instructions.
+  issue_free_[shard] = std::max(issue_free_[shard], now_) + (region.metadata + issue_width_ - 1) / issue_width_;
   counters_->metadata += region.metadata;
   ++counters_->regions;
   RegionRuns& runs = counters_->by_region[number];
   ++runs.runs;
   ++runs.slowest[static_cast<size_t>(slowest)];
-  runs.lookups += std::ranges::max(lookups);
   counters_->region_instructions += region.weight;
   counters_->inputs += region.mark.preload.count();
   counters_->live += region.mark.live;
@@ -224,12 +258,23 @@ bool StagingMachine::issue(uint32_t shard) {
     if (chosen == UINT32_MAX) break;
     last_issued_[shard] = chosen;
     any = true;
-    const uint32_t weight = plan_->instruction(contexts_[chosen].instruction).weight;
+    const StagedInstruction& row = plan_->instruction(contexts_[chosen].instruction);
+    const uint32_t weight = row.weight;
     issue_free_[shard] = now_ + weight;
     counters_->instructions += weight;
     if (!execute(chosen)) return true;
+    if (weight == 1 && issue_width_ > 1 && can_issue(chosen) && !issue_second(chosen, row.latency)) return true;
   }
   return any;
+}
+
+// Dual issue: the warp's next instruction in the same cycle, to other units.
+bool StagingMachine::issue_second(uint32_t slot, StagedLatency first) {
+  const StagedInstruction& row = plan_->instruction(contexts_[slot].instruction);
+  if (row.weight != 1 || (first != StagedLatency::arithmetic && row.latency != StagedLatency::arithmetic)) return true;
+  ++counters_->instructions;
+  ++counters_->dual_issues;
+  return execute(slot);
 }
 
 // After the region's last instruction has issued: releases its entries except those with pending results.

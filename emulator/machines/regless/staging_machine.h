@@ -6,13 +6,16 @@
 // kernel, reported with region, instruction and register.
 //
 // Timing is simple: each scheduler issues one machine instruction per cycle, in the order of each warp and as soon as
-// its operands are available; results have fixed latencies, and there are no other waits. It determines the warps that
-// run side by side and compete for entries, not the speed of a GPU.
+// its operands are available, and beside it the warp's next one if it is independent and only one of both goes to
+// memory or the special units (GTX 980). Operands wait for busy banks, preloads for idle tags, L1's port and miss
+// registers (staging_ports.h); else results have fixed latencies. It determines the warps that run side by side and
+// compete for entries, not the speed of a GPU.
 #pragma once
 
 #include "emulator/core/block.h"
 #include "emulator/machines/regless/staging_counters.h"
 #include "emulator/machines/regless/staging_plan.h"
+#include "emulator/machines/regless/staging_ports.h"
 #include "emulator/machines/regless/staging_unit.h"
 
 #include <array>
@@ -51,7 +54,9 @@ private:
     uint32_t region = UINT32_MAX; // the current region, or else the last one
     uint32_t expected = 0;        // position of the next instruction in it
     bool in_region = false;
-    uint64_t wake = 0;  // preloading, draining
+    uint64_t wake = 0;   // preloading, draining
+    uint32_t queued = 0; // preloads that wait for their banks' tags
+    uint64_t activated = 0;
     uint64_t ready = 0; // active: the cycle in which the instruction's operands are available
     uint64_t started = 0;
     uint64_t age = 0;
@@ -73,10 +78,15 @@ private:
   };
   Traffic traffic() const;
   void pass(uint32_t slot, const Traffic& before);
+  void pass(uint32_t slot, uint64_t l1_requests, uint64_t compressor_writes);
 
   bool start_regions(uint32_t shard);
   bool activate(uint32_t slot);
   bool issue(uint32_t shard);
+  bool issue_second(uint32_t slot, StagedLatency first);
+  bool look_up(uint32_t shard);
+  uint64_t looked_up(const QueuedPreload& preload);
+  uint64_t read_operands(uint32_t slot, const StagedInstruction& row);
   bool execute(uint32_t slot);
   const MicroOp* execute_free(Context& context, uint32_t slot, const StagedInstruction& row, const MicroOp* op);
   bool wait_inside(uint32_t slot, const StagedInstruction& row, uint32_t mask);
@@ -118,7 +128,13 @@ private:
   std::vector<std::pair<Block*, bool>> over_;               // blocks, and whether they failed
   std::vector<std::vector<std::byte>> slots_;               // for StagedStep::save
   std::vector<uint64_t> window_of_;                         // by warp and register
-  uint64_t now_ = 0, l1_free_ = 0, ages_ = 0, window_ = 1;
+  static constexpr size_t banks_of_sm = size_t(staging_shards) * banks_of_staging;
+  uint32_t issue_width_;
+  std::array<BankPorts, banks_of_sm> ports_{};                  // by StagingUnit::bank_index
+  std::array<std::deque<QueuedPreload>, banks_of_sm> queues_{}; //
+  L1Ports l1_;
+  uint64_t operands_read_ = 0; // by the instruction that executes: the cycle of the last one
+  uint64_t now_ = 0, ages_ = 0, window_ = 1;
 };
 
 } // namespace ptxrewrite::emulator

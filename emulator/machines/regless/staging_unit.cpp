@@ -91,6 +91,7 @@ PreloadSource StagingUnit::preload(uint32_t warp, uint32_t number, bool drops) {
       RegisterMemory::Fetched fetched = memory_.fetch(warp, number);
       line.content = fetched.content;
       source = fetched.source;
+      fetched_line_ = fetched.line;
       line.is_dirty = false;
     } else { // unwritten registers are zero, as in the whole emulator; dropped ones are undefined
       line.content.lanes = state.ever_written.test(number) ? 0 : UINT32_MAX;

@@ -33,6 +33,12 @@ public:
   // --- registers of a region ---
   // Makes the register active. `drops`: its stored copy is dropped.
   PreloadSource preload(uint32_t warp, uint32_t number, bool drops);
+  // The line of the last preload that came from L1 or below.
+  uint64_t fetched_line() const { return fetched_line_; }
+  // In 0 .. 31: eight for each shard.
+  static uint32_t bank_index(uint32_t warp, uint32_t number) {
+    return warp % staging_shards * banks_of_staging + (warp / staging_shards + number) % banks_of_staging;
+  }
   // Whether the copy outside, if any, is compressed.
   bool is_compressed(uint32_t warp, uint32_t number) const { return memory_.is_compressed(warp, number); }
   // Returns nullptr if the register is not staged.
@@ -74,9 +80,6 @@ private:
   };
 
   Bank& bank_of(uint32_t warp, uint32_t number) { return banks_[bank_index(warp, number)]; }
-  uint32_t bank_index(uint32_t warp, uint32_t number) const {
-    return warp % staging_shards * banks_of_staging + (warp / staging_shards + number) % banks_of_staging;
-  }
   Line& take_line(uint32_t warp, uint32_t number);
   void put_free(int32_t line);
   void remove_from_list(int32_t line);
@@ -87,6 +90,7 @@ private:
   std::vector<Bank> banks_;
   std::vector<WarpRegisters> warps_;
   RegisterMemory memory_;
+  uint64_t fetched_line_ = 0;
 };
 
 } // namespace ptxrewrite::emulator

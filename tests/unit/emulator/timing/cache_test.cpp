@@ -175,6 +175,72 @@ TEST_CASE("loads go to L1, L2 and DRAM as the caches hold them") {
   CHECK(traffic.levels[0].loads == 0);
 }
 
+// One block of as many warps as there are lists, each of which loads these lines, and waits at a barrier where it has
+// `meet`.
+constexpr uint64_t meet = UINT64_MAX;
+Recording warps_load(const std::vector<std::vector<uint64_t>>& warps) {
+  Recording recording = lines_in_turn(0, 0, emulator::AccessKind::load, 1);
+  recording.warps_per_block = static_cast<uint32_t>(warps.size());
+  recording.steps_seen = recording.steps_all = 1;
+  BlockAccesses block;
+  for (const std::vector<uint64_t>& lines : warps) {
+    for (uint64_t line : lines)
+      if (line == meet)
+        block.barriers.push_back(static_cast<uint32_t>(block.accesses.size()));
+      else
+        block.accesses.push_back({.first_line = line});
+    block.warp_ends.push_back(static_cast<uint32_t>(block.accesses.size()));
+    block.barrier_ends.push_back(static_cast<uint32_t>(block.barriers.size()));
+  }
+  recording.accesses = {block};
+  return recording;
+}
+
+TEST_CASE("fewer active warps: each finds its own lines again") {
+  // Four warps read three lines each, twice; L2 holds four lines.
+  std::vector<std::vector<uint64_t>> warps;
+  for (uint64_t warp = 0; warp < 4; ++warp)
+    warps.push_back({warp * 8, warp * 8 + 1, warp * 8 + 2, warp * 8, warp * 8 + 1, warp * 8 + 2});
+  MemorySystem memory{.l1_bytes = 0, .l2_bytes = 4 * 128, .resident_blocks = 1, .bypasses_l1 = {}};
+  const Recording recording = warps_load(warps);
+  const auto from_l2 = [&](uint32_t active) {
+    memory.active_warps = active;
+    return simulate(recording, memory).levels[0].slowest_l2;
+  };
+  CHECK(from_l2(0) == 0); // between a warp's two reads of a line there are eleven other lines
+  CHECK(from_l2(4) == 0);
+  CHECK(from_l2(2) == 0);  // five
+  CHECK(from_l2(1) == 12); // two
+}
+
+TEST_CASE("fewer active warps: a barrier brings the block's warps together") {
+  // One active warp. Without barriers the first warp reads all of its lines before the second one starts.
+  MemorySystem memory{.l1_bytes = 0, .l2_bytes = 128, .resident_blocks = 1, .active_warps = 1, .bypasses_l1 = {}};
+  const auto from_l2 = [&](const std::vector<std::vector<uint64_t>>& warps) {
+    return simulate(warps_load(warps), memory).levels[0].slowest_l2;
+  };
+  CHECK(from_l2({{1, 2}, {1, 2}}) == 0);                            // 1 2 1 2
+  CHECK(from_l2({{1, meet, 2}, {1, meet, 2}}) == 2);                // 1 1 2 2
+  CHECK(from_l2({{1, meet, meet, 2}, {1, meet, 1, meet, 2}}) == 3); // 1 1 1 2 2
+  CHECK(from_l2({{1, meet, 2}, {1}, {meet, 2}}) == 2);              // 1 1 2 2; the second warp has ended
+}
+
+TEST_CASE("fewer active warps than blocks hold: every access is made, in whatever order") {
+  std::mt19937 random(5);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::vector<uint64_t>> warps(1 + random() % 8);
+    uint64_t loads = 0;
+    for (std::vector<uint64_t>& lines : warps)
+      for (uint32_t count = random() % 30; count > 0; --count) {
+        lines.push_back(random() % 4 ? random() % 40 : meet); // counts of barriers differ
+        loads += lines.back() != meet;
+      }
+    MemorySystem memory{.l1_bytes = 0, .l2_bytes = 16 * 128, .resident_blocks = 1, .bypasses_l1 = {}};
+    for (memory.active_warps = 0; memory.active_warps < 9; ++memory.active_warps)
+      CHECK(simulate(warps_load(warps), memory).levels[0].loads == loads);
+  }
+}
+
 // Two SMs of four, with a block each: both load lines [first, past), with different sectors.
 Recording half_of_sms(uint64_t first, uint64_t past, uint8_t sectors_of_first, uint8_t sectors_of_second) {
   Recording recording;

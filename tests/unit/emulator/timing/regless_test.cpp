@@ -153,10 +153,42 @@ TEST_CASE("staging units: what preloads cost and ask for") {
   // L1's latency, the compressor's bit vector, two look-ups in one bank.
   CHECK(technique.sites[sample.body.front()].early_stall == gtx980().latency.l1.value + 1 + 2);
   CHECK(sample.clocks(technique) >= before);
+  run.regions[0].operand_waits = static_cast<double>(sample.head.size()); // a clock for each instruction
+  const Technique conflicts = regless_technique(sample.input(), run);
+  CHECK(conflicts.sites[sample.head.front()].more_latency > 0);
+  CHECK(conflicts.sites[sample.body.front()].more_latency == 0);
+  CHECK(sample.clocks(conflicts) > sample.clocks(technique));
   run.l1_loads = 1e6;
   CHECK(regless_technique(sample.input(), run).demands[index(Cause::memory_port)] == 1e6);
   run.read_below_l1 = 1000;
   CHECK(regless_technique(sample.input(), run).l2_bytes == 128 * 1000);
+}
+
+TEST_CASE("the caches are simulated with the warps whose regions fit") {
+  const Sample sample(500);
+  ModelInput input = sample.input();
+  MemorySystem memory = memory_system(gtx980(), 0, Sample::resident);
+  input.memory = &memory;
+  const auto warps_by_turns = [&](uint32_t entries) {
+    CacheState caches;
+    const Technique technique = regless_technique(input, sample.staging(entries, 4), &caches);
+    REQUIRE(technique.traffic);
+    CHECK(technique.terms.back().name == "warps of an SM that access memory by turns");
+    return std::pair(technique.terms.back().value, technique.traffic);
+  };
+  const double resident_warps = Sample::resident * 8;
+  CHECK(warps_by_turns(2048).first == resident_warps);
+  // One warp of a scheduler at a time, and those that wait for their load with one entry.
+  const auto [few, traffic] = warps_by_turns(128);
+  CHECK(few >= 4);
+  CHECK(few < resident_warps);
+  memory.active_warps = static_cast<uint32_t>(few);
+  const Traffic expected = simulate(input.recording, memory);
+  for (size_t number = 0; number < expected.levels.size(); ++number) {
+    CHECK(traffic->levels[number].slowest_l2 == expected.levels[number].slowest_l2);
+    CHECK(traffic->levels[number].slowest_dram == expected.levels[number].slowest_dram);
+  }
+  CHECK(!regless_technique(input, sample.staging(128, 4)).traffic); // caches of the baseline
 }
 
 TEST_CASE("annotations take issue slots only where there are more of them than instructions") {

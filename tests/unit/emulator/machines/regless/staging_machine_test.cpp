@@ -1,6 +1,7 @@
 // RegLess's machine (RegLess §5) on a kernel with hand-written annotations: they are executed, and errors in them are
 // reported. And its parts: compressor patterns against all lanes, and the order of the lists.
 #include "emulator/machines/regless/staging_counters.h"
+#include "emulator/machines/regless/staging_ports.h"
 #include "emulator/machines/regless/staging_unit.h"
 #include "tests/unit/emulator/run_ptx.h"
 
@@ -196,6 +197,77 @@ TEST_CASE("entries are taken from the free list, then the clean one, then the di
   CHECK(counters.written_back == 1);
   CHECK(unit.preload(warp, 8, true) == PreloadSource::staged);
   CHECK(!unit.stored(warp).test(8));
+}
+
+TEST_CASE("a bank: one read or write per cycle, and tags for preloads where no read uses them") {
+  BankPorts bank;
+  CHECK(bank.read(10) == 10);
+  CHECK(bank.read(10) == 11); // the second operand of one bank
+  CHECK(bank.write(10) == 12);
+  CHECK(bank.write(13) == 13);
+  CHECK(bank.read(12) == 14);
+  CHECK(!bank.has_idle_tags(10));
+  CHECK(!bank.has_idle_tags(11));
+  CHECK(bank.has_idle_tags(12)); // a write has looked its tag up before
+  CHECK(!bank.has_idle_tags(14));
+  CHECK(bank.read(10 + 1024) == 10 + 1024);
+}
+
+TEST_CASE("L1: one request per cycle, 32 lines on their way, each of them once") {
+  StagingCounters counters;
+  L1Ports l1;
+  l1.request(100, 3); // cycles 100 to 102
+  CHECK(l1.arrival(100, 1, false, counters) == 103 + 28);
+  CHECK(l1.arrival(110, 2, true, counters) == 110 + 200);
+  CHECK(l1.arrival(120, 2, false, counters) == 110 + 200); // L1 has it from when it arrives
+  CHECK(l1.arrival(400, 2, false, counters) == 400 + 28);
+  for (uint64_t line = 0; line < L1Ports::miss_registers; ++line)
+    CHECK(l1.arrival(500 + line, 10 + line, true, counters) == 700 + line);
+  CHECK(counters.miss_register_waits == 0);
+  CHECK(l1.arrival(600, 99, true, counters) == 900); // when the first line has arrived, at 700
+  CHECK(counters.miss_register_waits == 100);
+}
+
+TEST_CASE("operands of one bank are read one after the other") {
+  // %r2 in R8, of R0's bank, in place of R1: the multiply-add reads both, in each of four warps.
+  std::string conflicting = annotated;
+  for (const auto& [from, to] : {std::pair<std::string, std::string>{"%r2=R1", "%r2=R8"},
+                                 {"evict R1 R2", "evict R8 R2"},
+                                 {"R0! R1! R2!", "R0! R8! R2!"},
+                                 {"erase R1", "erase R8"},
+                                 {"banks 1,1,1,1", "banks 2,0,1,1"},
+                                 {"banks 1,1,1,1", "banks 2,0,1,1"}}) {
+    const size_t at = conflicting.find(from);
+    REQUIRE(at != conflicting.npos);
+    conflicting.replace(at, from.size(), to);
+  }
+  const auto counts_of = [](const std::string& text) {
+    const PtxRun run = staged(text, {.issue_width = 1});
+    INFO(run.error, run.failure());
+    REQUIRE(run.ok());
+    return run.result.machines.get<StagingCounters>();
+  };
+  const StagingCounters apart = counts_of(annotated), together = counts_of(conflicting);
+  CHECK(apart.operand_waits == 0);
+  CHECK(together.operand_waits == 4);
+  CHECK(together.by_region.at(1).operand_waits == 4);
+  CHECK(together.cycles > apart.cycles); // and R0 and R8 are looked up one after the other
+  CHECK(together.by_region.at(1).lookups == apart.by_region.at(1).lookups + 4);
+}
+
+TEST_CASE("dual issue: a warp's next instruction goes with an independent one, to other units") {
+  const auto run_with = [](uint32_t width) {
+    const PtxRun run = staged(annotated, {.issue_width = width}, 1024);
+    INFO(run.error, run.failure());
+    REQUIRE(run.ok());
+    return run.result.machines.get<StagingCounters>();
+  };
+  const StagingCounters one = run_with(1), two = run_with(2);
+  CHECK(one.dual_issues == 0);
+  CHECK(two.dual_issues > 0);
+  CHECK(two.instructions == one.instructions);
+  CHECK(two.dual_issues <= two.instructions / 2);
+  CHECK(two.cycles <= one.cycles);
 }
 
 TEST_CASE("a region gets its entries, or none") {
