@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 namespace ptxrewrite::transforms::legal {
 
@@ -76,7 +75,7 @@ double RunAheadCost::latency_of(const RunAheadLoad& load, TripWork& work) const 
   for (const ir::LoopOffset& offset : form.loops())
     if (const auto step = pool.literal_value(offset.step);
         step && offset.loop == forms_.loops().innermost(load.block)) {
-      const auto stride = static_cast<double>(std::llabs(ir::signed_value(*step, form.width)));
+      const auto stride = std::fabs(double(ir::signed_value(*step, form.width)));
       fresh = std::min(1.0, std::max(stride, double(load.bytes)) / sector);
     }
   if (form.has_coefficients()) {
