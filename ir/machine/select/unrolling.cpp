@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 #include <set>
 
@@ -133,8 +134,13 @@ std::optional<uint64_t> trips_of(const LoweringContext& context, const CountedLo
                                  const Operand* limit, int64_t step, int64_t ahead) {
   std::optional<Operand> first = first_operand(context, loop, parameter);
   std::optional<int64_t> start = first ? literal(context, &*first) : std::nullopt, end = literal(context, limit);
-  if (!start || !end) return std::nullopt;
-  return (std::abs(*end - *start - ahead) + std::abs(step) - 1) / std::abs(step) + 1;
+  constexpr int64_t no_absolute_value = std::numeric_limits<int64_t>::min();
+  int64_t distance = 0;
+  if (!start || !end || __builtin_sub_overflow(*end, *start, &distance) ||
+      __builtin_sub_overflow(distance, ahead, &distance) || distance == no_absolute_value || step == no_absolute_value)
+    return std::nullopt;
+  const auto stride = static_cast<uint64_t>(std::abs(step));
+  return (static_cast<uint64_t>(std::abs(distance)) + stride - 1) / stride + 1;
 }
 
 // The value of a header parameter in the next trip; other values are returned unchanged.

@@ -255,4 +255,19 @@ TEST_CASE("what a loop's limit may be where threads wait for each other") {
   }
 }
 
+// The distance between the limits is 2^64 - 1: no signed number, so the trips count as unknown.
+TEST_CASE("a loop from the smallest to the largest number has no known trip count") {
+  const auto copied = [](const std::string& start) {
+    ReadText text(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u64 n)\n{\n"
+                  ".reg .pred %p<3>; .reg .b64 %rd<9>;\nld.param.u64 %rd1, [p]; " +
+                  start +
+                  "\nagain: st.global.u64 [%rd1], %rd3; add.s64 %rd1, %rd1, 64; add.s64 %rd3, %rd3, 1;\n"
+                  "setp.ne.s64 %p1, %rd3, 9223372036854775807; @%p1 bra again; ret;\n}\n");
+    REQUIRE_MESSAGE(text.ok(), text.messages());
+    REQUIRE(construct_ssa(text.function()).ok());
+    return lower(text.function(), 80).unrolled_instructions();
+  };
+  CHECK(copied("mov.b64 %rd3, -9223372036854775808;") == copied("ld.param.u64 %rd3, [n];"));
+}
+
 } // namespace ptxrewrite::tests::unrolling_test
