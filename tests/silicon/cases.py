@@ -136,7 +136,8 @@ def clock_hz(gpu):
         return float(re.search(r"^clock_mhz = (\d+)", file.read(), re.M).group(1)) * 1e6
 
 
-GPUS = ["gtx680", "gtx970", "gtx980", "gtxtitan", "gtxtitanx", "k20", "k40", "p100", "a100", "a4000", "a6000"]
+GPUS = ["gtx680", "gtx970", "gtx980", "gtxtitan", "gtxtitanx", "k20", "k40", "p100", "rtx2080ti", "a100", "a4000", "a6000",
+        "rtx3090"]
 CLOCK_HZ = {gpu: clock_hz(gpu) for gpu in GPUS}
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Set C: what limits a program, according to the clocks of a GTX Titan X, and according to the model.
 
-usage: elasticity.py --tool PTXREWRITE [--short | --sizes]
+usage: elasticity.py --tool PTXREWRITE [--short | --sizes] [--only GLOB]
 
 The elasticity of a time by the memory's clock is ln(t(810) / t(3505)) / ln(3505 / 810) at a core clock of 1164 MHz (1:
 only DRAM limits; 0: it does not), that by the core's clock ln(t(595) / t(1164)) / ln(1164 / 595) at 3505 MHz. It is
@@ -15,6 +15,7 @@ kernels are scored in place of ours, one launch of each.
 at full clocks are printed beside silicon's.
 """
 import argparse
+import fnmatch
 import glob
 import json
 import math
@@ -106,6 +107,7 @@ def main():
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--short", action="store_true")
     only.add_argument("--sizes", action="store_true")
+    parser.add_argument("--only", metavar="GLOB", default="*", help="names of programs")
     options = parser.parse_args()
     errors = {}
     print(f"{'program':16} {'half':9} {'sides':>5} {'ms: silicon':>11} {'model':>6} {'by memory: silicon':>18} {'model':>6} "
@@ -116,6 +118,8 @@ def main():
             program = row["program"]
             captured = originals(program)
             if not (captured or program in PROGRAMS) or (options.short and program != "backprop"):
+                continue
+            if not fnmatch.fnmatch(program, options.only):
                 continue
             silicon = [float(row[key]) / 1e3 for key in ("ms_810_1164", "ms_3505_1164", "ms_3505_595")]
             half = half_of(program)
