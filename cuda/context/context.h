@@ -144,6 +144,8 @@ private:
   void show_launch_failure(const Kernel& kernel, const emulator::LaunchResult& result);
   void run_hooks_before(LaunchCall& call);
   void run_hooks_after(const LaunchCall& call, const emulator::LaunchResult& result);
+  // Of the first hook that models launches.
+  std::optional<double> modelled_seconds() const;
   Result<emulator::LaunchResult> carry_out(LaunchCall& call);
   std::byte* copy_bytes(uint64_t address, uint64_t bytes, CopyDirection direction, bool is_target);
   Code grid_workspace(uint64_t& address);

@@ -151,6 +151,12 @@ void Context::run_hooks_after(const LaunchCall& call, const emulator::LaunchResu
   }
 }
 
+std::optional<double> Context::modelled_seconds() const {
+  for (const auto& hook : hooks_)
+    if (std::optional<double> seconds = hook->modelled_seconds()) return seconds;
+  return std::nullopt;
+}
+
 Result<emulator::LaunchResult> Context::carry_out(LaunchCall& call) {
   emulator::Program& program = call.kernel.module->program();
   program.set_textures(textures_);

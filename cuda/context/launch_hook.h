@@ -7,6 +7,7 @@
 #include "ir/core/module.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,8 @@ public:
   virtual void before(LaunchCall& call) { (void)call; }
   // Called with memory as the launch has left it. Not called if the emulator refuses the kernel.
   virtual void after(const LaunchCall& call, const emulator::LaunchResult& result) { (void)call, (void)result; }
+  // Seconds of all launches so far on the machine that the hook models; nothing if it models none.
+  virtual std::optional<double> modelled_seconds() const { return std::nullopt; }
   virtual ReportPart report() { return {}; }
 };
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace ptxrewrite::cuda {
 
@@ -23,7 +24,8 @@ struct Event {
   unsigned flags = 0;
   bool recorded = false;
   std::chrono::steady_clock::time_point time;
-  std::shared_ptr<Graph> capture; // recorded in a capturing stream
+  std::optional<double> modelled_seconds; // of the launches before it, if a hook models them
+  std::shared_ptr<Graph> capture;         // recorded in a capturing stream
   std::vector<GraphNode*> capture_end;
 };
 

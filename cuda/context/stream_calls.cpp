@@ -120,7 +120,10 @@ Code elapsed_time(float* milliseconds, const Event* start, const Event* end) {
   if (!milliseconds || !start || !end) return Code::invalid_value;
   if (!start->recorded || !end->recorded || ((start->flags | end->flags) & event_without_time))
     return Code::invalid_handle;
-  *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
+  if (start->modelled_seconds && end->modelled_seconds)
+    *milliseconds = static_cast<float>((*end->modelled_seconds - *start->modelled_seconds) * 1e3);
+  else
+    *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
   return Code::success;
 }
 

@@ -40,6 +40,7 @@ Code Context::record(Event& event, Stream* stream) {
   event.capture = nullptr;
   event.recorded = true;
   event.time = std::chrono::steady_clock::now();
+  event.modelled_seconds = modelled_seconds();
   return Code::success;
 }
 

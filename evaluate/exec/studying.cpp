@@ -52,6 +52,8 @@ Status StudyingHook::look_at(const LaunchInput& input, KernelStudy& kernel) {
     if (!run) return run.error();
     if (run->failure) return Error{"it fails: " + run->failure->message, {}};
     add_scores(run->scored, kernel);
+    for (const ScoredKernel& one : run->scored.versions.front().kernels)
+      modelled_seconds_ += one.seconds;
   }
   if (studied) {
     if (!kernel.study) kernel.study.emplace();
@@ -73,6 +75,10 @@ void StudyingHook::after(const cuda::LaunchCall& call, const emulator::LaunchRes
   KernelStudy& kernel = kernel_of(call.kernel);
   kernel.warp_instructions += result.counters.warp_instructions;
   kernel.thread_instructions += result.counters.thread_instructions;
+}
+
+std::optional<double> StudyingHook::modelled_seconds() const {
+  return settings_.score_machine ? std::optional(modelled_seconds_) : std::nullopt;
 }
 
 cuda::ReportPart StudyingHook::report() {

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace ptxrewrite::evaluate {
@@ -26,6 +27,8 @@ public:
   void before(cuda::LaunchCall& call) override;
   void after(const cuda::LaunchCall& call, const emulator::LaunchResult& result) override;
   cuda::ReportPart report() override;
+  // Times of the program's own versions; launches that cannot be scored take no time.
+  std::optional<double> modelled_seconds() const override;
 
 private:
   KernelStudy& kernel_of(const cuda::Kernel& kernel);
@@ -37,6 +40,7 @@ private:
   std::shared_ptr<ScoreSession> session_ = make_score_session();
   ProgramStudy found_;
   std::map<const cuda::Kernel*, size_t> places_; // index in found_.kernels
+  double modelled_seconds_ = 0;
 };
 
 } // namespace ptxrewrite::evaluate

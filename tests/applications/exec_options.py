@@ -229,6 +229,24 @@ def check_study(runner):
             expect(abs(left - columns["left"]["DAC-IDEAL"]) < 1e-9, "what DAC-IDEAL leaves is the same")
 
 
+# NVIDIA A100 data sheet, 40 GB: 1,555 GB/s. A copy reads and writes each of its 64 MiB once.
+BYTES, BANDWIDTH = 2 * (64 << 20), 1555e9
+
+
+def check_events(runner):
+    program = runner.compile("event_time")
+    report, child = runner.exec(program, "--emulate", "a100", "--score", "a100")
+    one, four, none = (float(time) for time in re.findall(r"launches: (\S+) ms", child.stdout))
+    expect(none == 0, "no launch takes no time of the machine")
+    expect(1 <= one * 1e-3 / (BYTES / BANDWIDTH) < 1.5, f"a copy that takes {one} ms is not bound by DRAM alone")
+    # L2 holds 40 of the 128 MiB when the next copy starts.
+    expect(4 * 88 / 128 < four / one < 4.1, f"four copies take {four} ms, one {one}")
+    seconds = report["study"]["all"]["versions"][0]["seconds"]
+    expect(abs(one + four - seconds * 1e3) < 1e-5 * seconds * 1e3, f"the report has {seconds} s")
+    _, child = runner.exec(program, "--emulate", "a100")
+    expect(float(child.stdout.split("0 launches: ")[1].split()[0]) > 0, "without a model events take the host's time")
+
+
 def fresh(runner, name):
     folder = os.path.join(runner.folder, name)
     shutil.rmtree(folder, ignore_errors=True)
@@ -236,7 +254,7 @@ def fresh(runner, name):
 
 
 CASES = {"passes": check_passes, "verify": check_verify, "capture": check_capture, "study": check_study,
-         "memory": check_unusual_memory}
+         "events": check_events, "memory": check_unusual_memory}
 
 
 def main():
