@@ -18,13 +18,14 @@ class Runner:
     def __init__(self, options):
         self.tool, self.report = options.tool, os.path.join(options.folder, "overhead.json")
         self.program = os.path.join(options.folder, "overhead")
-        subprocess.run([options.nvcc, "-cudart", "shared", "-arch=sm_80", os.path.join(HERE, "overhead.cu"), "-o",
-                        self.program], check=True)
+        root = os.path.join(HERE, "..", "..", "..")
+        subprocess.run([options.nvcc, "-cudart", "shared", "-arch=sm_80", "-I", root, os.path.join(HERE, "overhead.cu"),
+                        "-o", self.program], check=True)
 
     def run(self, *arguments, options=()):
         """Seconds of the program's loop, seconds in the emulator and warp instructions of its kernel, standard error."""
-        child = subprocess.run([self.tool, "exec", "--device", "emulator", "--json", self.report, *options, "--", self.program, *arguments],
-                               capture_output=True, text=True, check=False)
+        command = [self.tool, "exec", "--device", "emulator", "--json", self.report, *options, "--", self.program]
+        child = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
         if child.returncode != 0:
             print(child.stdout + child.stderr)
             sys.exit(f"FAILED: exit code {child.returncode}")

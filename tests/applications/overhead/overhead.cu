@@ -1,7 +1,7 @@
 // Launches for exec_overhead.py: `overhead empty N` launches an empty kernel N times; `overhead work N THREADS` launches a
 // kernel with a loop N times, with an event after each launch; `overhead copies N THREADS` also copies the kernel's input to
 // the device before each. Prints the seconds.
-#include "check.h"
+#include "tests/applications/check.h"
 
 #include <chrono>
 #include <string>
