@@ -157,8 +157,8 @@ TEST_CASE("bulk copies that go wrong") {
   CHECK(run_bulk(wait_for_phase, "", false, "512", "%in").failure().find("bulk") != std::string::npos);
 }
 
-// PTX ISA, mbarrier.init: any other operation on an object that is not initialised is undefined. Both times of copies
-// find it when the copy is issued, although nobody waits.
+// PTX ISA, mbarrier.init: any other operation on an object that is not initialised is undefined. The fault is raised
+// when the copy is issued, for copies performed at once and for late ones, even if no thread waits for it.
 TEST_CASE("bulk operations that complete at an mbarrier that is not initialised") {
   const std::string operations[] = {
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%a], [%in], 16, [%m];",
