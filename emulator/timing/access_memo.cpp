@@ -39,7 +39,7 @@ void AccessMemo::find_out(const LaneAddresses& lanes, uint64_t first, bool share
   cost.sectors = 0;
   cost.kept_in = 0;
   if (shared) {
-    cost.port_clocks = shared_port_clocks(law_, lanes);
+    cost.port_clocks = shared_passes(law_, lanes);
     return;
   }
   const WarpLines lines(lanes);

@@ -3,6 +3,7 @@
 #include "emulator/timing/model.h"
 
 #include "emulator/timing/instruction_fetch.h"
+#include "emulator/timing/memory_port.h"
 #include "emulator/timing/ratio.h"
 
 #include <algorithm>
@@ -106,8 +107,9 @@ private:
     const SectorCounts& sectors = traffic_of(input_).sectors[number];
     const auto reads = static_cast<double>(sectors.reads), hits = static_cast<double>(sectors.l1_hits);
     const auto writes = static_cast<double>(sectors.writes);
-    const auto port_clocks = static_cast<double>(global.port_clocks + recording_.shared[number].port_clocks +
-                                                 recording_.constant[number].port_clocks);
+    const auto port_clocks =
+        static_cast<double>(global.port_clocks + pass_clocks_ * recording_.shared[number].port_clocks +
+                            recording_.constant[number].port_clocks);
     writes_seen_ += writes;
     MemoryDemand demand;
     demand.performed = performed;
@@ -159,6 +161,7 @@ private:
 
   const ModelInput& input_;
   const Recording& recording_;
+  const unsigned pass_clocks_ = port_law(input_.machine).pass_clocks;
   const Technique& technique_;
   Demand demand_;
   MemoryDemand memory_;

@@ -90,6 +90,9 @@ PortLaw port_law(const ir::Machine& machine) {
   if (machine.compute_capability < 20) return {.banks = 16, .lanes_at_a_time = 16};
   // Volta: two lanes load each element of A and B (Raihan et al., ISPASS 2019).
   if (machine.compute_capability >= 70 && machine.compute_capability < 75) return {.fragment_copies = 2};
+  // Turing's shared memory moves 64 bytes in a clock, half of its 32 banks (the white paper of GA102, from memory,
+  // which compares its own 128 bytes with it).
+  if (machine.compute_capability == 75) return {.pass_clocks = 2};
   return {.block_tags = machine.compute_capability >= 90};
 }
 
@@ -117,7 +120,7 @@ uint32_t tag_clocks(const PortLaw& law, std::span<const LineRequest> lines) {
   return std::max(std::min(static_cast<uint32_t>(distinct), (count + 3) / 4 + 1), 1u);
 }
 
-uint32_t shared_port_clocks(const PortLaw& law, const LaneAddresses& lanes) {
+uint32_t shared_passes(const PortLaw& law, const LaneAddresses& lanes) {
   return bank_degree(law, lanes);
 }
 

@@ -46,6 +46,7 @@ struct PortLaw {
   unsigned banks = 32;           // of 4 bytes; a power of two
   unsigned lanes_at_a_time = 32; // of 4-byte accesses
   bool block_tags = false;       // Hopper: lines of one 512-byte block share a tag look-up
+  unsigned pass_clocks = 1;      // for one word of each bank
   unsigned fragment_copies = 1;  // lanes that load an element of A or B with wmma.load, of 16-bit elements
 };
 PortLaw port_law(const ir::Machine& machine);
@@ -55,8 +56,9 @@ PortLaw port_law(const ir::Machine& machine);
 uint32_t bank_degree(const PortLaw& law, const LaneAddresses& lanes);
 // Clocks for tag look-ups: one per line; on Hopper min(blocks of 512 bytes, ceil(lines / 4) + 1).
 uint32_t tag_clocks(const PortLaw& law, std::span<const LineRequest> lines);
-// Port clocks of an access to shared memory, and of one to global or local memory.
-uint32_t shared_port_clocks(const PortLaw& law, const LaneAddresses& lanes);
+// Passes of the port that an access to shared memory takes, each of `pass_clocks`.
+uint32_t shared_passes(const PortLaw& law, const LaneAddresses& lanes);
+// Port clocks of an access to global or local memory.
 uint32_t global_port_clocks(const PortLaw& law, const LaneAddresses& lanes, std::span<const LineRequest> lines);
 
 } // namespace ptxrewrite::timing

@@ -1,5 +1,6 @@
 #include "emulator/timing/model.h"
 
+#include "emulator/timing/memory_port.h"
 #include "emulator/timing/memory_system.h"
 #include "emulator/timing/ratio.h"
 
@@ -39,6 +40,7 @@ LevelShares level_shares(const ir::Machine& machine, const LoadLevels& levels) {
 
 std::vector<LoadTime> load_times_by_level(const ModelInput& input, std::vector<LevelShares>& shares) {
   const Recording& recording = input.recording;
+  const unsigned pass_clocks = port_law(input.machine).pass_clocks;
   std::vector<LoadTime> times(recording.sites.size());
   shares.resize(times.size());
   for (size_t number = 0; number < times.size(); ++number) {
@@ -48,9 +50,12 @@ std::vector<LoadTime> load_times_by_level(const ModelInput& input, std::vector<L
     shares[number].l1 = time.latency;
     if (levels.loads == 0) {
       // Accesses to different words of one bank are serialised, and so are different constants.
-      for (const AccessCounts* counts : {&recording.shared[number], &recording.constant[number]})
-        if (counts->accesses)
-          time.latency += ratio(static_cast<double>(counts->port_clocks), static_cast<double>(counts->accesses)) - 1;
+      const auto further = [](const AccessCounts& counts) {
+        return counts.accesses
+                   ? ratio(static_cast<double>(counts.port_clocks), static_cast<double>(counts.accesses)) - 1
+                   : 0;
+      };
+      time.latency += pass_clocks * further(recording.shared[number]) + further(recording.constant[number]);
       continue;
     }
     const AccessCounts& counts = recording.global[number];

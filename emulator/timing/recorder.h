@@ -51,7 +51,7 @@ struct Cluster {
 struct AccessCounts {
   uint64_t accesses = 0; // by warps
   uint64_t lines = 0, sectors = 0;
-  uint64_t port_clocks = 0;
+  uint64_t port_clocks = 0; // of shared memory passes
 };
 
 // One access of a warp to global or local memory.

@@ -67,6 +67,33 @@ TEST_CASE("accesses of straight code that is longer than what is looked at count
   }
 }
 
+// Turing's port moves 64 bytes in a clock: 32 words of a pass take two clocks, and each pass as many. GA10x's moves 128
+// bytes, but its 16 load/store units take two clocks for a warp: a conflict of two words costs nothing. An A100 has 32
+// units.
+TEST_CASE("clocks of shared loads with conflicts, by generation") {
+  const auto loads = [](const char* machine, unsigned stride) {
+    const std::string body = fmt::format(R"(
+  .shared .align 4 .b8 tile[16384];
+  .reg .b64 %rd<4>; .reg .b32 %r<5>;
+  ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.lo.u32 %r2, %r1, {}; mov.u32 %r3, tile; add.u32 %r3, %r3, %r2;
+  st.shared.u32 [%r3], %r1; ld.shared.u32 %r4, [%r3]; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;
+  st.global.u32 [%rd3], %r4; ret;
+)",
+                                         stride);
+    const Demand demand = demanded(kernel("k", ".param .u64 p", body), 4096, machine_named(machine)).demand;
+    return demand.unit[index(Cause::memory_port)] / warps;
+  };
+  // Two accesses of shared memory each, and a store of one line.
+  CHECK(loads("rtx2080ti", 4) == doctest::Approx(2 * 2 + 2));
+  CHECK(loads("rtx2080ti", 8) == doctest::Approx(2 * 4 + 2));
+  CHECK(loads("rtx2080ti", 32) == doctest::Approx(2 * 16 + 2));
+  CHECK(loads("rtx3090", 4) == doctest::Approx(2 * 2 + 2));
+  CHECK(loads("rtx3090", 8) == doctest::Approx(2 * 2 + 2));
+  CHECK(loads("rtx3090", 32) == doctest::Approx(2 * 8 + 2));
+  CHECK(loads("a100", 4) == doctest::Approx(2 * 1 + 1));
+  CHECK(loads("a100", 8) == doctest::Approx(2 * 2 + 1));
+}
+
 // ptxas keeps a local variable in registers if all of its addresses are constants (docs/lowering.md), so that no
 // machine instruction accesses memory; with an index by thread it stays in local memory.
 TEST_CASE("a local variable in registers takes neither port nor sectors") {

@@ -106,12 +106,14 @@ TEST_CASE("shared memory of the first generation: 16 banks, half a warp at a tim
   const PortLaw old = port_law(*ir::find_machine("fx5800"));
   const auto neighbours = strided(0, 4), pairs = strided(0, 8), columns = strided(0, 64);
   auto shared = [&](const PortLaw& law, const std::array<uint64_t, 32>& addresses) {
-    return shared_port_clocks(law, {addresses.data(), 0xffffffff, 4});
+    return shared_passes(law, {addresses.data(), 0xffffffff, 4});
   };
   CHECK(shared(old, neighbours) == 2);
   CHECK(shared(old, pairs) == 4);
   CHECK(shared(old, columns) == 32);
   CHECK(shared(volta, columns) == 16);
+  CHECK(port_law(*ir::find_machine("rtx2080ti")).pass_clocks == 2); // 64 bytes in a clock, GA10x 128
+  CHECK(port_law(*ir::find_machine("rtx3090")).pass_clocks == 1);
   CHECK(port_law(*ir::find_machine("h200")).block_tags);
   CHECK_FALSE(port_law(*ir::find_machine("a100")).block_tags);
 }

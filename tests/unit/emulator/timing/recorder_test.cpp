@@ -244,7 +244,7 @@ TEST_CASE("what is remembered of an access is what the laws say of it") {
         addresses[lane] = start + lane % 16 * stride + (lane / 16) * (random() % 50 ? 256 : 260);
       const LaneAddresses lanes{addresses.data(), random() % 3 ? 0xffffffffu : 0x00ff0ff0u,
                                 uint64_t(4) << random() % 3};
-      CHECK(memo.cost(lanes, true).port_clocks == shared_port_clocks(law, lanes));
+      CHECK(memo.cost(lanes, true).port_clocks == shared_passes(law, lanes));
       const AccessCost& cost = memo.cost(lanes, false);
       const WarpLines lines(lanes);
       CHECK(cost.port_clocks == global_port_clocks(law, lanes, lines.get()));
