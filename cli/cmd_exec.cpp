@@ -100,8 +100,16 @@ void preload(const std::string& folder) {
   if (!list.empty()) setenv("LD_PRELOAD", list.c_str(), 1);
 }
 
+// Programs such as PyCUDA's compile kernels by nvcc to machine code, in which line information includes the PTX.
+void make_nvcc_include_ptx() {
+  constexpr const char* variable = "NVCC_APPEND_FLAGS";
+  const char* before = std::getenv(variable);
+  setenv(variable, (std::string(before ? before : "") + " -lineinfo").c_str(), 1);
+}
+
 void set_environment(const cuda::Settings& settings, const std::string& folder) {
   set_variables(cuda::environment_of(settings));
+  make_nvcc_include_ptx();
   prepend("LD_LIBRARY_PATH", folder);
   preload(folder);
 }

@@ -1,6 +1,8 @@
 // Error codes, shared by the runtime and the driver API if both have the error.
 #pragma once
 
+#include <span>
+
 namespace ptxrewrite::cuda {
 
 enum class Code : int {
@@ -35,6 +37,7 @@ enum class Code : int {
   illegal_address = 700,
   launch_out_of_resources = 701,
   launch_timeout = 702,
+  peer_access_not_enabled = 705,
   context_is_destroyed = 709,
   assertion = 710,
   memory_already_registered = 712,
@@ -49,5 +52,19 @@ enum class Code : int {
   invalid_cluster_size = 912,
   unknown = 999,
 };
+
+// An error code of one of the APIs; each has its own rows (errors.def).
+struct ErrorRow {
+  int number;
+  const char* name;
+  const char* text;
+};
+
+// Returns nullptr if the API has no such code.
+inline const ErrorRow* find_error(std::span<const ErrorRow> rows, int number) {
+  for (const ErrorRow& row : rows)
+    if (row.number == number) return &row;
+  return nullptr;
+}
 
 } // namespace ptxrewrite::cuda

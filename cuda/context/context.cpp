@@ -1,6 +1,7 @@
 #include "cuda/context/context.h"
 
 #include "cuda/context/log.h"
+#include "emulator/memory/host_program.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -33,7 +34,7 @@ std::atomic<bool> is_forked = false;
 // Another thread may have locked the context when the process forked.
 void after_fork() {
   Context& context = Context::get();
-  std::construct_at(&context.mutex());
+  context.replace_mutex();
   is_forked = is_forked || context.is_initialised();
 }
 
@@ -52,7 +53,7 @@ Context& Context::get() {
     return made;
   }();
   if (is_forked) [[unlikely]] {
-    context->fault_ = Code::not_initialised;
+    context->fault_ = context->seen_fault_ = Code::not_initialised;
     log_once(LogLevel::warn, "a process was forked after its first CUDA call: calls in the child fail, as on a GPU");
   }
   return *context;
@@ -67,6 +68,7 @@ Context::Context()
     : settings_(settings_from_environment()), hooks_(make_launch_hooks(settings_)),
       memory_(settings_.memory ? settings_.memory : emulator::default_memory_limit()), limits_(default_limits) {
   set_log_level(settings_.log_level);
+  emulator::let_program_run_beside_kernels();
   reserve_addresses();
 }
 
@@ -132,15 +134,42 @@ Code Context::remove_texture(uint64_t handle) {
   return textures_.erase(handle) ? Code::success : Code::invalid_value;
 }
 
+Context::Lock Context::lock_idle() {
+  // Other threads may submit operations as soon as one has waited for all.
+  constexpr int patience = 16;
+  for (int i = 0; !is_forked; ++i) {
+    operations_.wait(operations_.last());
+    Lock lock(mutex_);
+    if (operations_.is_idle()) return lock;
+    if (i < patience) continue;
+    operations_.wait(operations_.last());
+    return lock;
+  }
+  return lock();
+}
+
+Code Context::see_errors() {
+  if (is_forked) return fault_;
+  const Code fault = fault_;
+  if (fault == Code::success) return operations_.take_error();
+  seen_fault_ = fault;
+  flush_printed();
+  return fault;
+}
+
 void Context::flush_printed() {
-  if (printed_.empty()) return;
-  std::fwrite(printed_.data(), 1, printed_.size(), stdout);
-  printed_.clear();
+  if (is_forked) return;
+  std::string printed;
+  {
+    std::lock_guard lock(printed_mutex_);
+    printed.swap(printed_);
+  }
+  std::fwrite(printed.data(), 1, printed.size(), stdout);
 }
 
 void Context::reset() {
   flush_printed();
-  fault_ = Code::success;
+  fault_ = seen_fault_ = Code::success;
   // Modules are kept: their variables return to their initial values only if the program reloads them.
   for (const auto& [address, info] : std::map(allocations_))
     if (info.kind != MemoryKind::host) (void)release(address);

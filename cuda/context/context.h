@@ -5,6 +5,7 @@
 #include "cuda/context/codes.h"
 #include "cuda/context/launch_hook.h"
 #include "cuda/context/module.h"
+#include "cuda/context/operation_queue.h"
 #include "cuda/context/settings.h"
 #include "cuda/context/stream.h"
 #include "emulator/memory/memory.h"
@@ -66,11 +67,23 @@ public:
 
   const Settings& settings() const { return settings_; }
   emulator::DeviceMemory& memory() { return memory_; }
-  std::recursive_mutex& mutex() { return mutex_; }
-  // The error that a kernel's fault caused in this context; all later calls fail with it.
-  Code fault() const { return fault_; }
+  using Lock = std::unique_lock<std::recursive_mutex>;
+  // Locks the context beside operations of streams that may be running: they change memory and kernels' statistics,
+  // nothing else.
+  Lock lock() { return Lock(mutex_); }
+  // Locks it when all operations are done, so that none runs while the lock is held.
+  Lock lock_idle();
+  OperationQueue& operations() { return operations_; }
+  // After fork, in the child.
+  void replace_mutex() { std::construct_at(&mutex_); }
+  // The error that a kernel's fault caused in this context; all later calls fail with it. As on a GPU, where the kernel
+  // may not have run yet, the program sees it when it waits for the kernel, or asks whether it is done.
+  Code seen_fault() const { return seen_fault_; }
+  // Called when operations are known to be done: the fault, or an error that leaves the context usable.
+  Code see_errors();
   void reset();
 
+  bool has_hooks() const { return !hooks_.empty(); }
   // Returns the module that hooks substitute for `original`; nullptr if none.
   std::unique_ptr<ir::Module> replacement_of(const ir::Module& original);
   const emulator::TextureTable& textures() const { return textures_; }
@@ -115,6 +128,10 @@ public:
   // `number` as in cudaLimit and CUlimit: stack, printf buffer, heap ...
   Code set_limit(int number, uint64_t value);
   Code limit(int number, uint64_t& value) const;
+  // Whether a copy or a fill of these bytes may be executed later: the program must not free them before, as it might
+  // memory of the host that CUDA does not know.
+  bool may_be_queued(uint64_t address, uint64_t bytes);
+  bool may_be_queued(const Rows& rows, uint64_t width, uint64_t height, uint64_t depth);
   // Prints the output of kernels: called at every synchronisation.
   void flush_printed();
 
@@ -126,9 +143,17 @@ public:
   Stream& add_stream(unsigned flags, int priority);
   Code remove_stream(Stream* stream);
   bool is_stream(const Stream* stream) const;
-  // Runs the action, or adds it as a node to the graph that the stream captures.
+  // Adds the action to the queue, or as a node to the graph that the stream captures. Copies and the like are executed
+  // at once if nothing is before them.
   Code submit(Stream* stream, NodeType type, Action action);
   Code record(Event& event, Stream* stream);
+  // Records it as an operation that is running: an event of a graph.
+  void record_now(Event& event);
+  // A copy of the event's moment; nothing if it was never recorded.
+  std::optional<Moment> moment_of(const Event& event);
+  // The last operation that waiting for the stream waits for: for the default stream, also those of other streams,
+  // except such as were made to run beside it.
+  uint64_t last_operation(const Stream* stream) const;
   Code wait(Stream* stream, const Event& event);
   Code end_capture(Stream& stream, std::shared_ptr<Graph>& graph);
 
@@ -154,7 +179,9 @@ private:
   LaunchHooks hooks_;
   emulator::DeviceMemory memory_;
   std::recursive_mutex mutex_;
-  Code fault_ = Code::success;
+  OperationQueue operations_;
+  std::atomic<Code> fault_ = Code::success;      // written by the launch
+  std::atomic<Code> seen_fault_ = Code::success; // as far as the program knows
   std::list<std::unique_ptr<Module>> modules_;
   std::map<uint64_t, MemoryInfo> allocations_; // by address
   std::map<uint64_t, std::span<std::byte>> constants_;
@@ -162,12 +189,15 @@ private:
   uint64_t next_texture_ = 1;
   std::list<std::unique_ptr<Stream>> streams_;
   uint64_t next_stream_ = 13; // smaller numbers are those of default streams
+  uint64_t last_of_default_stream_ = 0;
+  std::mutex moment_mutex_;
   std::map<int, uint64_t> limits_;
   bool addresses_are_reserved_ = false; // host pointers cannot have device addresses
   std::atomic<bool> is_initialised_ = false;
   uint64_t workspace_ = 0; // of cooperative launches
   uint64_t allocation_number_ = 0;
   uint64_t launches_ = 0;
+  std::mutex printed_mutex_;
   std::string printed_;
 };
 

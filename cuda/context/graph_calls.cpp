@@ -59,8 +59,10 @@ Code add_child_graph(GraphNode** made, GraphHandle* graph, GraphNode* const* dep
 Code add_event_record(Context& context, GraphNode** made, GraphHandle* graph, GraphNode* const* dependencies,
                       size_t count, Event* event) {
   if (!event) return Code::invalid_handle;
-  return add_node(made, graph, dependencies, count, NodeType::record_event,
-                  [&context, event] { return context.record(*event, nullptr); });
+  return add_node(made, graph, dependencies, count, NodeType::record_event, [&context, event] {
+    context.record_now(*event);
+    return Code::success;
+  });
 }
 
 Code add_dependencies(GraphHandle* graph, GraphNode* const* from, GraphNode* const* to, size_t count) {

@@ -208,13 +208,13 @@ Code Context::launch(Kernel& kernel, const LaunchShape& shape, std::vector<std::
   kernel.statistics.warp_instructions += result->counters.warp_instructions;
   kernel.statistics.thread_instructions += result->counters.thread_instructions;
   kernel.statistics.findings += result->findings.size();
-  printed_ += result->printed;
-  show_launch_failure(kernel, *result);
-  if (result->failure) {
-    flush_printed();
-    fault_ = code_of(*result->failure);
+  if (!result->printed.empty()) {
+    std::lock_guard lock(printed_mutex_);
+    printed_ += result->printed;
   }
-  return Code::success; // a launch is asynchronous: the next call returns the fault
+  show_launch_failure(kernel, *result);
+  if (result->failure) fault_ = code_of(*result->failure);
+  return Code::success;
 }
 
 } // namespace ptxrewrite::cuda

@@ -106,6 +106,11 @@ void Context::remember_constant(const Symbol& symbol) {
     constants_[symbol.address] = symbol.bytes;
 }
 
+bool Context::may_be_queued(uint64_t address, uint64_t bytes) {
+  bool is_known = false;
+  return bytes == 0 || device_bytes(address, bytes, is_known);
+}
+
 namespace {
 
 uint64_t extent_of(const Rows& rows, uint64_t width, uint64_t height, uint64_t depth) {
@@ -119,6 +124,10 @@ bool must_be_device(CopyDirection direction, bool is_target) {
 }
 
 } // namespace
+
+bool Context::may_be_queued(const Rows& rows, uint64_t width, uint64_t height, uint64_t depth) {
+  return width == 0 || height == 0 || depth == 0 || may_be_queued(rows.address, extent_of(rows, width, height, depth));
+}
 
 // Returns the bytes of one side of a copy; nullptr if they belong to the device but the copy may not access them.
 std::byte* Context::copy_bytes(uint64_t address, uint64_t bytes, CopyDirection direction, bool is_target) {

@@ -96,7 +96,8 @@ void write_report(const std::string& path, const std::string& text) {
 } // namespace
 
 void Context::report(int status) {
-  std::unique_lock lock(mutex_, std::try_to_lock); // fails while another thread still runs a kernel
+  if (!operations_.finish_own()) return; // another thread's kernel may never end
+  std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;
   flush_printed();
   const std::vector<const Kernel*> kernels = launched_kernels(modules_);

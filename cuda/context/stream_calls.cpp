@@ -1,5 +1,7 @@
 #include "cuda/context/stream_calls.h"
 
+#include <algorithm>
+
 namespace ptxrewrite::cuda {
 namespace {
 
@@ -38,12 +40,30 @@ Code destroy_stream(Context& context, void* handle) {
   return context.remove_stream(static_cast<Stream*>(handle));
 }
 
-Code synchronise(Context& context, void* handle) {
+Code operation_of(Context& context, void* handle, uint64_t& operation) {
   return with_stream(context, handle, [&](const Stream* stream) {
     if (stream && stream->capture) return Code::stream_capture_unsupported;
-    context.flush_printed();
+    operation = context.last_operation(stream);
     return Code::success;
   });
+}
+
+Code synchronise(Context& context) {
+  context.flush_printed();
+  return Code::success;
+}
+
+// Code::not_ready, or the output and the errors of an operation that is done.
+static Code see_done(Context& context, uint64_t operation) {
+  if (!context.operations().is_done(operation)) return Code::not_ready;
+  context.flush_printed();
+  return context.see_errors();
+}
+
+Code query_stream(Context& context, void* handle) {
+  uint64_t operation = 0;
+  const Code code = operation_of(context, handle, operation);
+  return code == Code::success ? see_done(context, operation) : code;
 }
 
 Code stream_priority(Context& context, void* handle, int* priority) {
@@ -97,9 +117,8 @@ Code create_event(Event** event, unsigned flags) {
 }
 
 Code destroy_event(Event* event) {
-  const Code code = query_event(event);
-  delete event;
-  return code;
+  delete event; // its recording may still be in the queue, which owns the moment
+  return event ? Code::success : Code::invalid_handle;
 }
 
 Code record_event(Context& context, Event* event, void* handle) {
@@ -107,23 +126,28 @@ Code record_event(Context& context, Event* event, void* handle) {
                      [&](Stream* stream) { return event ? context.record(*event, stream) : Code::invalid_handle; });
 }
 
-Code query_event(const Event* event) {
-  return event ? Code::success : Code::invalid_handle;
+Code query_event(Context& context, const Event* event) {
+  uint64_t operation = 0;
+  const Code code = operation_of(event, operation);
+  return code == Code::success ? see_done(context, operation) : code;
 }
 
-Code synchronise_event(Context& context, const Event* event) {
-  context.flush_printed();
-  return query_event(event);
+Code operation_of(const Event* event, uint64_t& operation) {
+  if (!event) return Code::invalid_handle;
+  operation = event->operation;
+  return Code::success;
 }
 
-Code elapsed_time(float* milliseconds, const Event* start, const Event* end) {
+Code elapsed_time(Context& context, float* milliseconds, const Event* start, const Event* end) {
   if (!milliseconds || !start || !end) return Code::invalid_value;
-  if (!start->recorded || !end->recorded || ((start->flags | end->flags) & event_without_time))
-    return Code::invalid_handle;
-  if (start->modelled_seconds && end->modelled_seconds)
-    *milliseconds = static_cast<float>((*end->modelled_seconds - *start->modelled_seconds) * 1e3);
+  if ((start->flags | end->flags) & event_without_time) return Code::invalid_handle;
+  if (!context.operations().is_done(std::max(start->operation, end->operation))) return Code::not_ready;
+  const std::optional<Moment> first = context.moment_of(*start), last = context.moment_of(*end);
+  if (!first || !last) return Code::invalid_handle;
+  if (first->modelled_seconds && last->modelled_seconds)
+    *milliseconds = static_cast<float>((*last->modelled_seconds - *first->modelled_seconds) * 1e3);
   else
-    *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
+    *milliseconds = std::chrono::duration<float, std::milli>(last->time - first->time).count();
   return Code::success;
 }
 

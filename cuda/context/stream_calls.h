@@ -14,8 +14,12 @@ Code stream_of(Context& context, void* handle, Stream*& stream);
 
 Code create_stream(Context& context, void** stream, unsigned flags, int priority);
 Code destroy_stream(Context& context, void* handle);
-// All operations of a stream have already finished. Fails while the stream is capturing.
-Code synchronise(Context& context, void* handle);
+// Sets the operation that the caller has to wait for. Fails while the stream is capturing.
+Code operation_of(Context& context, void* handle, uint64_t& operation);
+// For all streams, with the context idle.
+Code synchronise(Context& context);
+// Returns Code::not_ready if operations of the stream are not done.
+Code query_stream(Context& context, void* handle);
 Code stream_priority(Context& context, void* handle, int* priority);
 Code stream_flags(Context& context, void* handle, unsigned* flags);
 Code stream_id(Context& context, void* handle, unsigned long long* id);
@@ -28,9 +32,9 @@ Code add_callback(Context& context, void* handle, void (*function)(void*, int, v
 Code create_event(Event** event, unsigned flags);
 Code destroy_event(Event* event);
 Code record_event(Context& context, Event* event, void* handle);
-Code query_event(const Event* event);
-Code synchronise_event(Context& context, const Event* event);
-Code elapsed_time(float* milliseconds, const Event* start, const Event* end);
+Code query_event(Context& context, const Event* event);
+Code operation_of(const Event* event, uint64_t& operation);
+Code elapsed_time(Context& context, float* milliseconds, const Event* start, const Event* end);
 
 Code begin_capture(Context& context, void* handle);
 Code end_capture(Context& context, void* handle, GraphHandle** graph);

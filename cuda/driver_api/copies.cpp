@@ -7,7 +7,10 @@ namespace {
 
 int copy(const char* name, uint64_t to, uint64_t from, size_t bytes, CopyDirection direction, void* handle,
          bool asynchronous) {
-  return entry(name, [&](Context& context) {
+  const auto may_be_at_once = [&](Context& context) {
+    return asynchronous && context.may_be_queued(to, bytes) && context.may_be_queued(from, bytes);
+  };
+  return Entry(name).at_once_if(may_be_at_once, [&](Context& context) {
     Stream* stream = nullptr;
     if (const Code code = stream_of(context, handle, stream); code != Code::success) return code;
     if (!asynchronous) context.flush_printed();
@@ -17,7 +20,10 @@ int copy(const char* name, uint64_t to, uint64_t from, size_t bytes, CopyDirecti
 
 int fill(const char* name, DevicePointer to, uint64_t pitch, uint32_t value, unsigned element, size_t width,
          size_t height, void* handle) {
-  return entry(name, [&](Context& context) {
+  const auto may_be_at_once = [&](Context& context) {
+    return context.may_be_queued({to, pitch, 0}, width * element, height, 1);
+  };
+  return Entry(name).at_once_if(may_be_at_once, [&](Context& context) {
     Stream* stream = nullptr;
     if (const Code code = stream_of(context, handle, stream); code != Code::success) return code;
     return context.submit(stream, NodeType::fill, [=, &context] {

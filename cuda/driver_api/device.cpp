@@ -1,6 +1,5 @@
 // Initialisation, errors, the device and its context.
 #include "cuda/context/device_attributes.h"
-#include "cuda/context/error_rows.h"
 #include "cuda/driver_api/entry.h"
 
 #include <algorithm>
@@ -85,21 +84,21 @@ DRIVER_API int cuDriverGetVersion(int* version) {
 }
 
 DRIVER_API int cuDeviceGetCount(int* count) {
-  return entry("cuDeviceGetCount", [&](Context&) {
+  return Entry("cuDeviceGetCount").at_once([&](Context&) {
     *count = 1;
     return Code::success;
   });
 }
 
 DRIVER_API int cuDeviceGet(int* device, int ordinal) {
-  return entry("cuDeviceGet", [&](Context&) {
+  return Entry("cuDeviceGet").at_once([&](Context&) {
     *device = ordinal;
     return check_device(ordinal);
   });
 }
 
 DRIVER_API int cuDeviceGetName(char* name, int length, int device) {
-  return entry("cuDeviceGetName", [&](Context& context) {
+  return Entry("cuDeviceGetName").at_once([&](Context& context) {
     if (!name || length <= 0) return Code::invalid_value;
     const std::string full = device_name(*context.settings().machine);
     const size_t copied = std::min(full.size(), static_cast<size_t>(length) - 1);
@@ -110,21 +109,21 @@ DRIVER_API int cuDeviceGetName(char* name, int length, int device) {
 }
 
 DRIVER_API int cuDeviceGetUuid_v2(char* uuid, int device) {
-  return entry("cuDeviceGetUuid", [&](Context&) {
+  return Entry("cuDeviceGetUuid").at_once([&](Context&) {
     std::memcpy(uuid, device_uuid, 16);
     return check_device(device);
   });
 }
 
 DRIVER_API int cuDeviceTotalMem_v2(size_t* bytes, int device) {
-  return entry("cuDeviceTotalMem", [&](Context& context) {
+  return Entry("cuDeviceTotalMem").at_once([&](Context& context) {
     *bytes = context.total_bytes();
     return check_device(device);
   });
 }
 
 DRIVER_API int cuDeviceGetAttribute(int* value, int attribute, int device) {
-  return entry("cuDeviceGetAttribute", [&](Context& context) {
+  return Entry("cuDeviceGetAttribute").at_once([&](Context& context) {
     if (!value) return Code::invalid_value;
     if (const Code code = check_device(device); code != Code::success) return code;
     return device_attribute(*context.settings().machine, attribute, *value) ? Code::success : Code::invalid_value;
@@ -132,7 +131,7 @@ DRIVER_API int cuDeviceGetAttribute(int* value, int attribute, int device) {
 }
 
 DRIVER_API int cuDeviceComputeCapability(int* major, int* minor, int device) {
-  return entry("cuDeviceComputeCapability", [&](Context& context) {
+  return Entry("cuDeviceComputeCapability").at_once([&](Context& context) {
     *major = static_cast<int>(context.settings().machine->compute_capability / 10);
     *minor = static_cast<int>(context.settings().machine->compute_capability % 10);
     return check_device(device);
@@ -140,7 +139,7 @@ DRIVER_API int cuDeviceComputeCapability(int* major, int* minor, int device) {
 }
 
 DRIVER_API int cuDeviceGetPCIBusId(char* text, int length, int device) {
-  return entry("cuDeviceGetPCIBusId", [&](Context&) {
+  return Entry("cuDeviceGetPCIBusId").at_once([&](Context&) {
     if (!text || length < 13) return Code::invalid_value;
     std::strcpy(text, pci_bus_id);
     return check_device(device);
@@ -148,7 +147,7 @@ DRIVER_API int cuDeviceGetPCIBusId(char* text, int length, int device) {
 }
 
 DRIVER_API int cuDeviceGetByPCIBusId(int* device, const char* text) {
-  return entry("cuDeviceGetByPCIBusId", [&](Context&) {
+  return Entry("cuDeviceGetByPCIBusId").at_once([&](Context&) {
     *device = 0;
     return text && std::strcmp(text, pci_bus_id) == 0 ? Code::success : Code::invalid_device;
   });
@@ -159,15 +158,23 @@ DRIVER_API int cuDeviceCanAccessPeer(int* can, int, int) {
   return 0;
 }
 
+DRIVER_API int cuCtxEnablePeerAccess(void*, unsigned) {
+  return finish(Code::invalid_context); // it is the only context, which is no peer of itself
+}
+
+DRIVER_API int cuCtxDisablePeerAccess(void*) {
+  return finish(Code::peer_access_not_enabled);
+}
+
 DRIVER_API int cuDevicePrimaryCtxRetain(void** context, int device) {
-  return entry("cuDevicePrimaryCtxRetain", [&](Context&) {
+  return Entry("cuDevicePrimaryCtxRetain").at_once([&](Context&) {
     *context = the_context();
     return check_device(device);
   });
 }
 
 DRIVER_API int cuDevicePrimaryCtxRelease_v2(int device) {
-  return entry("cuDevicePrimaryCtxRelease", [&](Context&) { return check_device(device); });
+  return Entry("cuDevicePrimaryCtxRelease").at_once([&](Context&) { return check_device(device); });
 }
 
 DRIVER_API int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned) {
@@ -175,7 +182,7 @@ DRIVER_API int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned) {
 }
 
 DRIVER_API int cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* active) {
-  return entry("cuDevicePrimaryCtxGetState", [&](Context&) {
+  return Entry("cuDevicePrimaryCtxGetState").at_once([&](Context&) {
     *flags = 0;
     *active = 1;
     return check_device(device);
@@ -184,7 +191,7 @@ DRIVER_API int cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* acti
 
 DRIVER_API int cuDevicePrimaryCtxReset_v2(int) {
   Context& context = Context::get();
-  std::lock_guard lock(context.mutex());
+  const Context::Lock lock = context.lock_idle();
   context.reset();
   return 0;
 }
@@ -207,7 +214,7 @@ DRIVER_API int cuCtxCreate_v4(void** made, void*, unsigned flags, int device) {
 
 DRIVER_API int cuCtxDestroy_v2(void*) {
   Context& context = Context::get();
-  std::lock_guard lock(context.mutex());
+  const Context::Lock lock = context.lock_idle();
   context.flush_printed();
   if (!Context::current().empty()) Context::current().pop_back();
   return 0;

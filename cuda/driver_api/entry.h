@@ -1,11 +1,9 @@
 // Common prologue and epilogue of the driver API's entry points.
 #pragma once
 
-#include "cuda/context/context.h"
-#include "cuda/context/log.h"
+#include "cuda/context/entry.h"
 #include "cuda/context/stream_calls.h"
 
-#include <exception>
 #include <utility>
 
 #define DRIVER_API extern "C" __attribute__((visibility("default")))
@@ -19,20 +17,14 @@ using DevicePointer = uint64_t;
 // Converts codes that only the runtime API has to those of the driver.
 int finish(Code code);
 
-// Runs `body` (Context&) -> Code with the context locked. If a kernel has faulted in the context, returns that error
-// again.
+struct Api {
+  static Code prepare(Context& context) { return context.is_initialised() ? Code::success : Code::not_initialised; }
+  static int finish(Code code) { return driver::finish(code); }
+};
+using Entry = EntryPoint<Api>;
+
 template <class Body> int entry(const char* name, Body&& body) {
-  Context& context = Context::get();
-  if (is_logged(LogLevel::debug)) log_text(LogLevel::debug, name);
-  std::lock_guard lock(context.mutex());
-  if (!context.is_initialised()) return finish(Code::not_initialised);
-  if (context.fault() != Code::success) return finish(context.fault());
-  try {
-    return finish(std::forward<Body>(body)(context));
-  } catch (const std::exception& error) { // C++ exceptions must not reach a C program
-    log_text(LogLevel::error, error.what());
-    return finish(Code::out_of_memory);
-  }
+  return Entry(name).when_idle(std::forward<Body>(body));
 }
 
 // Returns nullptr if there is no such function.

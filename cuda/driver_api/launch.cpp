@@ -45,7 +45,7 @@ LaunchShape shape_of(const LaunchConfiguration& given) {
 }
 
 int launch(const char* name, void* function, const LaunchShape& shape, void* handle, void** arguments, void** extra) {
-  return entry(name, [&](Context& context) {
+  return Entry(name).at_once([&](Context& context) {
     auto* kernel = static_cast<Kernel*>(function);
     if (!kernel) return Code::invalid_handle;
     Stream* stream = nullptr;

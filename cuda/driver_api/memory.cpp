@@ -130,7 +130,7 @@ DRIVER_API int cuMemHostUnregister(void* pointer) {
 }
 
 DRIVER_API int cuMemHostGetDevicePointer_v2(DevicePointer* device, void* host, unsigned) {
-  return entry("cuMemHostGetDevicePointer", [&](Context& context) {
+  return Entry("cuMemHostGetDevicePointer").at_once([&](Context& context) {
     if (context.info_of(address_of(host)).kind == MemoryKind::unknown) return Code::invalid_value;
     *device = address_of(host);
     return Code::success;
@@ -138,7 +138,7 @@ DRIVER_API int cuMemHostGetDevicePointer_v2(DevicePointer* device, void* host, u
 }
 
 DRIVER_API int cuMemGetAddressRange_v2(DevicePointer* begin, size_t* bytes, DevicePointer address) {
-  return entry("cuMemGetAddressRange", [&](Context& context) {
+  return Entry("cuMemGetAddressRange").at_once([&](Context& context) {
     const MemoryInfo info = context.info_of(address);
     if (info.kind == MemoryKind::unknown) return Code::not_found;
     if (begin) *begin = info.begin;
@@ -148,12 +148,13 @@ DRIVER_API int cuMemGetAddressRange_v2(DevicePointer* begin, size_t* bytes, Devi
 }
 
 DRIVER_API int cuPointerGetAttribute(void* data, int attribute, DevicePointer pointer) {
-  return entry("cuPointerGetAttribute",
-               [&](Context& context) { return pointer_attribute(context, data, attribute, pointer); });
+  return Entry("cuPointerGetAttribute").at_once([&](Context& context) {
+    return pointer_attribute(context, data, attribute, pointer);
+  });
 }
 
 DRIVER_API int cuPointerGetAttributes(unsigned count, const int* attributes, void** data, DevicePointer pointer) {
-  return entry("cuPointerGetAttributes", [&](Context& context) {
+  return Entry("cuPointerGetAttributes").at_once([&](Context& context) {
     for (unsigned i = 0; i < count; ++i)
       (void)pointer_attribute(context, data[i], attributes[i], pointer); // an unknown attribute leaves its value
                                                                          // unchanged
@@ -162,7 +163,7 @@ DRIVER_API int cuPointerGetAttributes(unsigned count, const int* attributes, voi
 }
 
 DRIVER_API int cuMemHostGetFlags(unsigned* flags, void* host) {
-  return entry("cuMemHostGetFlags", [&](Context& context) {
+  return Entry("cuMemHostGetFlags").at_once([&](Context& context) {
     const MemoryInfo info = context.info_of(address_of(host));
     if (!flags || info.kind != MemoryKind::host) return Code::invalid_value;
     *flags = info.flags;

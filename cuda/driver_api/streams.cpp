@@ -4,12 +4,14 @@
 
 namespace ptxrewrite::cuda::driver {
 
-#define SHARED_ENTRY(RUNTIME, DRIVER, PARAMETERS, CALL)                                                                \
+// KIND: a member of EntryPoint.
+#define SHARED_ENTRY(KIND, RUNTIME, DRIVER, PARAMETERS, CALL)                                                          \
   DRIVER_API int DRIVER PARAMETERS {                                                                                   \
-    return entry(#DRIVER, [&]([[maybe_unused]] Context& context) { return CALL; });                                    \
+    return Entry(#DRIVER).KIND(                                                                                        \
+        [&]([[maybe_unused]] Context& context, [[maybe_unused]] auto&... operation) { return CALL; });                 \
   }
-#define SHARED_STREAM_ENTRY(RUNTIME, DRIVER, PARAMETERS, CALL)                                                         \
-  SHARED_ENTRY(RUNTIME, DRIVER, PARAMETERS, CALL)                                                                      \
+#define SHARED_STREAM_ENTRY(KIND, RUNTIME, DRIVER, PARAMETERS, CALL)                                                   \
+  SHARED_ENTRY(KIND, RUNTIME, DRIVER, PARAMETERS, CALL)                                                                \
   DRIVER_ALIAS(DRIVER##_ptsz, DRIVER)
 #include "cuda/context/stream_entries.def"
 #undef SHARED_STREAM_ENTRY
@@ -20,7 +22,7 @@ DRIVER_API int cuStreamCreate(void** stream, unsigned flags) {
 }
 
 DRIVER_API int cuStreamGetCtx(void* stream, void** context_handle) {
-  return entry("cuStreamGetCtx", [&](Context& context) {
+  return Entry("cuStreamGetCtx").at_once([&](Context& context) {
     if (!context_handle) return Code::invalid_value;
     *context_handle = &context;
     return is_stream_known(context, stream);

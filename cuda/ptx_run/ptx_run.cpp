@@ -100,7 +100,7 @@ extern "C" __attribute__((visibility("default"))) void ptx_run(const char* sourc
                                                                int grid_y, int grid_z, int dynamic_shared) {
   using namespace ptxrewrite::cuda;
   Context& context = Context::get();
-  std::lock_guard lock(context.mutex());
+  const Context::Lock lock = context.lock_idle();
   context.initialise();
   Kernel& kernel = kernel_of(context, source);
   if (dynamic_shared > 0 && context.allow_dynamic_shared(kernel, dynamic_shared) != Code::success)
@@ -111,5 +111,5 @@ extern "C" __attribute__((visibility("default"))) void ptx_run(const char* sourc
   const WritableMemory memory(context);
   const Code code = context.launch(kernel, shape, std::move(bytes));
   context.flush_printed();
-  if (code != Code::success || context.fault() != Code::success) fail(fmt::format("{} failed", kernel.name));
+  if (code != Code::success || context.see_errors() != Code::success) fail(fmt::format("{} failed", kernel.name));
 }

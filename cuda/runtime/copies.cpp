@@ -14,9 +14,16 @@ struct BoxCopy {
   CopyDirection direction = CopyDirection::automatic;
 };
 
-// Synchronous copies wait for all kernels, so the output of these is printed.
+bool may_be_queued(Context& context, const BoxCopy& copy) {
+  return context.may_be_queued(copy.to, copy.width, copy.height, copy.depth) &&
+         context.may_be_queued(copy.from, copy.width, copy.height, copy.depth);
+}
+
+// Synchronous copies wait for all kernels, so the output of these is printed. So do copies of memory that CUDA does not
+// know: "the function will return only once the copy has completed" (runtime API, API synchronization behavior).
 int submit_copy(const char* name, const BoxCopy& copy, void* handle, bool asynchronous) {
-  return entry(name, [&](Context& context) {
+  const auto may_be_at_once = [&](Context& context) { return asynchronous && may_be_queued(context, copy); };
+  return Entry(name).at_once_if(may_be_at_once, [&](Context& context) {
     Stream* stream = nullptr;
     if (const Code code = stream_of(context, handle, stream); code != Code::success) return code;
     if (!asynchronous) context.flush_printed();
@@ -38,7 +45,8 @@ BoxCopy pitched(void* to, size_t to_pitch, const void* from, size_t from_pitch, 
 
 int submit_fill(const char* name, const Rows& to, int value, uint64_t width, uint64_t height, uint64_t depth,
                 void* handle) {
-  return entry(name, [&](Context& context) {
+  const auto may_be_at_once = [&](Context& context) { return context.may_be_queued(to, width, height, depth); };
+  return Entry(name).at_once_if(may_be_at_once, [&](Context& context) {
     Stream* stream = nullptr;
     if (const Code code = stream_of(context, handle, stream); code != Code::success) return code;
     return context.submit(stream, NodeType::fill, [=, &context] {

@@ -37,7 +37,7 @@ abi::DeviceProperties properties_of(const ir::Machine& machine, uint64_t memory)
 
 // `bytes`: the size of the program's version of the structure.
 int get_properties(const char* name, void* properties, int device, size_t bytes) {
-  return entry(name, [&](Context& context) {
+  return Entry(name).at_once([&](Context& context) {
     if (!properties) return Code::invalid_value;
     if (device != 0) return Code::invalid_device;
     const abi::DeviceProperties all = properties_of(*context.settings().machine, context.total_bytes());
@@ -51,7 +51,7 @@ thread_local unsigned device_flags = 0;
 } // namespace
 
 RUNTIME_API int cudaGetDeviceCount(int* count) {
-  return entry("cudaGetDeviceCount", [&](Context&) {
+  return Entry("cudaGetDeviceCount").at_once([&](Context&) {
     if (!count) return Code::invalid_value;
     *count = 1;
     return Code::success;
@@ -59,7 +59,7 @@ RUNTIME_API int cudaGetDeviceCount(int* count) {
 }
 
 RUNTIME_API int cudaGetDevice(int* device) {
-  return entry("cudaGetDevice", [&](Context&) {
+  return Entry("cudaGetDevice").at_once([&](Context&) {
     if (!device) return Code::invalid_value;
     *device = 0;
     return Code::success;
@@ -67,7 +67,7 @@ RUNTIME_API int cudaGetDevice(int* device) {
 }
 
 RUNTIME_API int cudaSetDevice(int device) {
-  return entry("cudaSetDevice", [&](Context&) { return device == 0 ? Code::success : Code::invalid_device; });
+  return Entry("cudaSetDevice").at_once([&](Context&) { return device == 0 ? Code::success : Code::invalid_device; });
 }
 
 RUNTIME_API int cudaInitDevice(int device, unsigned, unsigned) {
@@ -75,7 +75,7 @@ RUNTIME_API int cudaInitDevice(int device, unsigned, unsigned) {
 }
 
 RUNTIME_API int cudaSetValidDevices(int* devices, int count) {
-  return entry("cudaSetValidDevices", [&](Context&) {
+  return Entry("cudaSetValidDevices").at_once([&](Context&) {
     for (int i = 0; i < count; ++i)
       if (devices[i] != 0) return Code::invalid_device;
     return Code::success;
@@ -112,7 +112,7 @@ RUNTIME_API int cudaGetDeviceProperties_v2(abi::DeviceProperties* properties, in
 #endif
 
 RUNTIME_API int cudaDeviceGetAttribute(int* value, int attribute, int device) {
-  return entry("cudaDeviceGetAttribute", [&](Context& context) {
+  return Entry("cudaDeviceGetAttribute").at_once([&](Context& context) {
     if (!value) return Code::invalid_value;
     if (device != 0) return Code::invalid_device;
     return device_attribute(*context.settings().machine, attribute, *value) ? Code::success : Code::invalid_value;
@@ -121,13 +121,13 @@ RUNTIME_API int cudaDeviceGetAttribute(int* value, int attribute, int device) {
 
 RUNTIME_API int cudaDeviceReset() {
   Context& context = Context::get();
-  std::lock_guard lock(context.mutex());
+  const Context::Lock lock = context.lock_idle();
   context.reset();
   return 0;
 }
 
 RUNTIME_API int cudaDeviceGetPCIBusId(char* text, int length, int device) {
-  return entry("cudaDeviceGetPCIBusId", [&](Context&) {
+  return Entry("cudaDeviceGetPCIBusId").at_once([&](Context&) {
     if (!text || length < 13) return Code::invalid_value;
     if (device != 0) return Code::invalid_device;
     std::strcpy(text, pci_bus_id);
@@ -136,7 +136,7 @@ RUNTIME_API int cudaDeviceGetPCIBusId(char* text, int length, int device) {
 }
 
 RUNTIME_API int cudaDeviceGetByPCIBusId(int* device, const char* text) {
-  return entry("cudaDeviceGetByPCIBusId", [&](Context&) {
+  return Entry("cudaDeviceGetByPCIBusId").at_once([&](Context&) {
     if (!text || std::strcmp(text, pci_bus_id) != 0) return Code::invalid_device;
     *device = 0;
     return Code::success;
@@ -168,9 +168,20 @@ RUNTIME_API int cudaDeviceSetSharedMemConfig(int) {
 }
 
 RUNTIME_API int cudaDeviceCanAccessPeer(int* can, int, int) {
-  return entry("cudaDeviceCanAccessPeer", [&](Context&) {
+  return Entry("cudaDeviceCanAccessPeer").at_once([&](Context&) {
     *can = 0;
     return Code::success;
+  });
+}
+
+// There is one device, which is no peer of itself.
+RUNTIME_API int cudaDeviceEnablePeerAccess(int, unsigned) {
+  return Entry("cudaDeviceEnablePeerAccess").at_once([](Context&) { return Code::invalid_device; });
+}
+
+RUNTIME_API int cudaDeviceDisablePeerAccess(int device) {
+  return Entry("cudaDeviceDisablePeerAccess").at_once([&](Context&) {
+    return device == 0 ? Code::peer_access_not_enabled : Code::invalid_device;
   });
 }
 

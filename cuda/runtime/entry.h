@@ -1,11 +1,9 @@
 // Common prologue and epilogue of the runtime API's entry points.
 #pragma once
 
-#include "cuda/context/context.h"
-#include "cuda/context/log.h"
+#include "cuda/context/entry.h"
 #include "cuda/context/stream_calls.h"
 
-#include <exception>
 #include <utility>
 
 // An exported entry point, with the symbol version that programs link against.
@@ -20,25 +18,24 @@ inline thread_local Code last_error = Code::success;
 
 int finish(Code code);
 
-// Runs `body` (Context&) -> Code with the context locked. If a kernel has faulted in the context, returns that error
-// again.
-template <class Body> int entry(const char* name, Body&& body) {
-  Context& context = Context::get();
-  if (is_logged(LogLevel::debug)) log_text(LogLevel::debug, name);
-  std::lock_guard lock(context.mutex());
-  context.initialise();
-  if (Context::current().empty()) Context::current().push_back(&context); // the primary context
-  if (context.fault() != Code::success) return finish(context.fault());
-  try {
-    return finish(std::forward<Body>(body)(context));
-  } catch (const std::exception& error) { // C++ exceptions must not reach a C program
-    log_text(LogLevel::error, error.what());
-    return finish(Code::out_of_memory);
+struct Api {
+  static Code prepare(Context& context) {
+    context.initialise();
+    if (Context::current().empty()) Context::current().push_back(&context); // the primary context
+    return Code::success;
   }
+  static int finish(Code code) { return runtime::finish(code); }
+};
+using Entry = EntryPoint<Api>;
+
+template <class Body> int entry(const char* name, Body&& body) {
+  return Entry(name).when_idle(std::forward<Body>(body));
 }
 
 // Returns the kernel for a host function or a kernel handle; nullptr, and the error in `code`, if there is none.
 Kernel* kernel_of(const void* function, Code& code);
+// Whether kernel_of has found it before.
+bool is_known_kernel(const void* function);
 // Finds a variable by the address of its host shadow.
 Code symbol_of(const void* symbol, Symbol& found);
 #if PTXREWRITE_CUDART_MAJOR < 12

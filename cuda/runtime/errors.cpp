@@ -1,5 +1,4 @@
 // Error codes of the runtime API: the thread's last error, names and texts.
-#include "cuda/context/error_rows.h"
 #include "cuda/runtime/entry.h"
 
 #include <array>
@@ -30,12 +29,12 @@ int finish(Code code) {
 // A kernel's fault is sticky; other errors are reported once.
 RUNTIME_API int cudaGetLastError() {
   const Code code = std::exchange(last_error, Code::success);
-  const Code fault = Context::get().fault();
+  const Code fault = Context::get().seen_fault();
   return static_cast<int>(fault != Code::success ? fault : code);
 }
 
 RUNTIME_API int cudaPeekAtLastError() {
-  const Code fault = Context::get().fault();
+  const Code fault = Context::get().seen_fault();
   return static_cast<int>(fault != Code::success ? fault : last_error);
 }
 

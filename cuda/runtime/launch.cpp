@@ -54,6 +54,12 @@ static Code launch_kernel(Context& context, const void* function, const LaunchSh
                         });
 }
 
+// Hooks that rewrite a module when it is read must not do that while they observe a launch.
+template <class Body> static int with_kernel(const char* name, const void* function, Body&& body) {
+  const auto may_be_at_once = [&](const Context& context) { return !context.has_hooks() || is_known_kernel(function); };
+  return Entry(name).at_once_if(may_be_at_once, std::forward<Body>(body));
+}
+
 RUNTIME_API unsigned __cudaPushCallConfiguration(abi::Dim3 grid, abi::Dim3 block, size_t shared, void* stream) {
   call_configurations.push_back({grid, block, shared, stream});
   return 0;
@@ -71,7 +77,7 @@ RUNTIME_API int __cudaPopCallConfiguration(abi::Dim3* grid, abi::Dim3* block, si
 }
 
 RUNTIME_API int __cudaGetKernel(void** kernel, const void* function) {
-  return entry("__cudaGetKernel", [&](Context&) {
+  return with_kernel("__cudaGetKernel", function, [&](Context&) {
     Code code = Code::success;
     Kernel* found = kernel_of(function, code);
     // If there is none, the following launch reports the error, because it gets the function itself.
@@ -82,21 +88,21 @@ RUNTIME_API int __cudaGetKernel(void** kernel, const void* function) {
 
 RUNTIME_API int cudaLaunchKernel(const void* function, abi::Dim3 grid, abi::Dim3 block, void** arguments, size_t shared,
                                  void* stream) {
-  return entry("cudaLaunchKernel", [&](Context& context) {
+  return with_kernel("cudaLaunchKernel", function, [&](Context& context) {
     return launch_kernel(context, function, shape_of(grid, block, shared), arguments, stream);
   });
 }
 
 RUNTIME_API int cudaLaunchCooperativeKernel(const void* function, abi::Dim3 grid, abi::Dim3 block, void** arguments,
                                             size_t shared, void* stream) {
-  return entry("cudaLaunchCooperativeKernel", [&](Context& context) {
+  return with_kernel("cudaLaunchCooperativeKernel", function, [&](Context& context) {
     return launch_kernel(context, function, shape_of(grid, block, shared, true), arguments, stream);
   });
 }
 
 RUNTIME_API int cudaLaunchKernelExC(const abi::LaunchConfiguration* configuration, const void* function,
                                     void** arguments) {
-  return entry("cudaLaunchKernelExC", [&](Context& context) {
+  return with_kernel("cudaLaunchKernelExC", function, [&](Context& context) {
     if (!configuration) return Code::invalid_value;
     return launch_kernel(context, function, shape_of(*configuration), arguments, configuration->stream);
   });

@@ -119,7 +119,7 @@ RUNTIME_API int cudaHostUnregister(void* pointer) {
 }
 
 RUNTIME_API int cudaHostGetDevicePointer(void** device, void* host, unsigned) {
-  return entry("cudaHostGetDevicePointer", [&](Context& context) {
+  return Entry("cudaHostGetDevicePointer").at_once([&](Context& context) {
     if (!device || context.info_of(address_of(host)).kind == MemoryKind::unknown) return Code::invalid_value;
     *device = host;
     return Code::success;
@@ -127,7 +127,7 @@ RUNTIME_API int cudaHostGetDevicePointer(void** device, void* host, unsigned) {
 }
 
 RUNTIME_API int cudaHostGetFlags(unsigned* flags, void* host) {
-  return entry("cudaHostGetFlags", [&](Context& context) {
+  return Entry("cudaHostGetFlags").at_once([&](Context& context) {
     const MemoryInfo info = context.info_of(address_of(host));
     if (!flags || info.kind != MemoryKind::host) return Code::invalid_value;
     *flags = info.flags;
@@ -144,7 +144,7 @@ RUNTIME_API int cudaMemGetInfo(size_t* free, size_t* total) {
 }
 
 RUNTIME_API int cudaPointerGetAttributes(abi::PointerAttributes* attributes, const void* pointer) {
-  return entry("cudaPointerGetAttributes", [&](Context& context) {
+  return Entry("cudaPointerGetAttributes").at_once([&](Context& context) {
     if (!attributes) return Code::invalid_value;
     const MemoryInfo info = context.info_of(address_of(pointer));
     auto* plain = const_cast<void*>(pointer);
@@ -192,11 +192,11 @@ RUNTIME_API int cudaGetSymbolSize(size_t* bytes, const void* symbol) {
 
 // Pages do not move: advice and prefetching have no visible effect.
 RUNTIME_API int cudaMemAdvise(const void*, size_t, int, abi::MemoryLocation) {
-  return entry("cudaMemAdvise", [](Context&) { return Code::success; });
+  return Entry("cudaMemAdvise").at_once([](Context&) { return Code::success; });
 }
 
 RUNTIME_API int cudaMemPrefetchAsync(const void*, size_t, abi::MemoryLocation, unsigned, void*) {
-  return entry("cudaMemPrefetchAsync", [](Context&) { return Code::success; });
+  return Entry("cudaMemPrefetchAsync").at_once([](Context&) { return Code::success; });
 }
 
 RUNTIME_ALIAS(cudaMallocAsync_ptsz, cudaMallocAsync)

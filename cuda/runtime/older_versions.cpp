@@ -7,12 +7,12 @@
 namespace ptxrewrite::cuda::runtime {
 
 RUNTIME_API int cudaThreadSynchronize() {
-  return entry("cudaThreadSynchronize", [](Context& context) { return synchronise(context, nullptr); });
+  return entry("cudaThreadSynchronize", [](Context& context) { return synchronise(context); });
 }
 
 RUNTIME_API int cudaThreadExit() {
   Context& context = Context::get();
-  std::lock_guard lock(context.mutex());
+  const Context::Lock lock = context.lock_idle();
   context.reset();
   return 0;
 }
@@ -66,7 +66,9 @@ RUNTIME_API int cudaStreamGetCaptureInfo_v3(void* stream, int* status, unsigned 
 }
 
 RUNTIME_API int cudaEventElapsedTime_v2(float* milliseconds, const Event* start, const Event* end) {
-  return entry("cudaEventElapsedTime", [&](Context&) { return elapsed_time(milliseconds, start, end); });
+  return Entry("cudaEventElapsedTime").at_once([&](Context& context) {
+    return elapsed_time(context, milliseconds, start, end);
+  });
 }
 
 RUNTIME_API int cudaMemAdvise_v2(const void*, size_t, int, abi::MemoryLocation) {

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <map>
+#include <unordered_set>
 
 namespace ptxrewrite::cuda::runtime {
 namespace {
@@ -31,6 +32,7 @@ struct ManagedVariable {
 
 struct Registry {
   std::map<const void*, RegisteredKernel> kernels;
+  std::unordered_set<const void*> handles; // of the kernels that were looked up
   std::map<const void*, RegisteredVariable> variables;
   std::vector<ManagedVariable> managed;
   uint64_t fat_binaries = 0;
@@ -54,9 +56,7 @@ void place_managed(Module& module) {
 
 // A handle returned by cudaGetKernel is the kernel itself.
 bool is_kernel_handle(const void* function) {
-  for (const auto& [host, registered] : registry().kernels)
-    if (registered.kernel && registered.kernel == function) return true;
-  return false;
+  return registry().handles.contains(function);
 }
 
 } // namespace
@@ -65,16 +65,22 @@ Kernel* kernel_of(const void* function, Code& code) {
   auto found = registry().kernels.find(function);
   if (found == registry().kernels.end()) {
     code = Code::invalid_device_function;
-    return is_kernel_handle(function) ? static_cast<Kernel*>(const_cast<void*>(function)) : nullptr;
+    return function && is_kernel_handle(function) ? static_cast<Kernel*>(const_cast<void*>(function)) : nullptr;
   }
   RegisteredKernel& registered = found->second;
   if (!registered.kernel) {
     code = registered.module->load();
     if (code != Code::success) return nullptr;
     registered.kernel = registered.module->find_kernel(registered.name);
+    registry().handles.insert(registered.kernel);
     code = Code::invalid_device_function;
   }
   return registered.kernel;
+}
+
+bool is_known_kernel(const void* function) {
+  const auto found = registry().kernels.find(function);
+  return found == registry().kernels.end() ? is_kernel_handle(function) : found->second.kernel != nullptr;
 }
 
 Code symbol_of(const void* symbol, Symbol& found) {
@@ -103,7 +109,7 @@ std::vector<std::byte> pack_arguments(const Kernel& kernel, void** arguments) {
 
 RUNTIME_API void** __cudaRegisterFatBinary(const void* wrapper) {
   Context& context = Context::get();
-  std::lock_guard lock(context.mutex());
+  const Context::Lock lock = context.lock();
   const std::string label = fmt::format("module {}", ++registry().fat_binaries);
   std::span<const std::byte> bytes;
   if (Result<std::span<const std::byte>> found = image_at(wrapper)) bytes = *found;
@@ -118,7 +124,7 @@ RUNTIME_API void __cudaUnregisterFatBinary(void** handle) {
 
 RUNTIME_API char __cudaInitModule(void** handle) {
   Context& context = Context::get();
-  std::lock_guard lock(context.mutex());
+  const Context::Lock lock = context.lock_idle();
   Module* module = module_of(handle);
   if (!module || module->load() != Code::success) return 0;
   place_managed(*module);
@@ -127,19 +133,19 @@ RUNTIME_API char __cudaInitModule(void** handle) {
 
 RUNTIME_API void __cudaRegisterFunction(void** handle, const void* host, char*, const char* name, int, void*, void*,
                                         void*, void*, int*) {
-  std::lock_guard lock(Context::get().mutex());
+  const Context::Lock lock = Context::get().lock();
   registry().kernels[host] = {module_of(handle), name, nullptr};
 }
 
 RUNTIME_API void __cudaRegisterVar(void** handle, const void* host, char*, const char* name, int, size_t bytes, int,
                                    int) {
-  std::lock_guard lock(Context::get().mutex());
+  const Context::Lock lock = Context::get().lock();
   registry().variables[host] = {module_of(handle), name, bytes};
 }
 
 RUNTIME_API void __cudaRegisterManagedVar(void** handle, void** host_pointer, char* host, const char* name, int,
                                           size_t bytes, int, int) {
-  std::lock_guard lock(Context::get().mutex());
+  const Context::Lock lock = Context::get().lock();
   registry().variables[host] = {module_of(handle), name, bytes};
   registry().variables[static_cast<const void*>(host_pointer)] = {module_of(handle), name, bytes};
   registry().managed.push_back({module_of(handle), host_pointer, name});
@@ -150,12 +156,12 @@ RUNTIME_API void __cudaRegisterManagedVar(void** handle, void** host_pointer, ch
 // crt/host_runtime.h declares the former as the device's address.
 RUNTIME_API void __cudaRegisterTexture(void** handle, const void* host, const char* symbol, const char*, int,
                                        int normalised_floats, int) {
-  std::lock_guard lock(Context::get().mutex());
+  const Context::Lock lock = Context::get().lock();
   registry().variables[host] = {module_of(handle), symbol, 0, normalised_floats != 0};
 }
 
 RUNTIME_API void __cudaRegisterSurface(void** handle, const void* host, const char* symbol, const char*, int, int) {
-  std::lock_guard lock(Context::get().mutex());
+  const Context::Lock lock = Context::get().lock();
   registry().variables[host] = {module_of(handle), symbol};
 }
 #endif

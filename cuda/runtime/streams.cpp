@@ -4,12 +4,14 @@
 
 namespace ptxrewrite::cuda::runtime {
 
-#define SHARED_ENTRY(RUNTIME, DRIVER, PARAMETERS, CALL)                                                                \
+// KIND: a member of EntryPoint.
+#define SHARED_ENTRY(KIND, RUNTIME, DRIVER, PARAMETERS, CALL)                                                          \
   RUNTIME_API int RUNTIME PARAMETERS {                                                                                 \
-    return entry(#RUNTIME, [&]([[maybe_unused]] Context& context) { return CALL; });                                   \
+    return Entry(#RUNTIME).KIND(                                                                                       \
+        [&]([[maybe_unused]] Context& context, [[maybe_unused]] auto&... operation) { return CALL; });                 \
   }
-#define SHARED_STREAM_ENTRY(RUNTIME, DRIVER, PARAMETERS, CALL)                                                         \
-  SHARED_ENTRY(RUNTIME, DRIVER, PARAMETERS, CALL)                                                                      \
+#define SHARED_STREAM_ENTRY(KIND, RUNTIME, DRIVER, PARAMETERS, CALL)                                                   \
+  SHARED_ENTRY(KIND, RUNTIME, DRIVER, PARAMETERS, CALL)                                                                \
   RUNTIME_ALIAS(RUNTIME##_ptsz, RUNTIME)
 #include "cuda/context/stream_entries.def"
 #undef SHARED_STREAM_ENTRY
@@ -24,7 +26,7 @@ RUNTIME_API int cudaStreamCreateWithFlags(void** stream, unsigned flags) {
 }
 
 RUNTIME_API int cudaDeviceSynchronize() {
-  return entry("cudaDeviceSynchronize", [](Context& context) { return synchronise(context, nullptr); });
+  return entry("cudaDeviceSynchronize", [](Context& context) { return synchronise(context); });
 }
 
 RUNTIME_API int cudaEventCreate(Event** event) {

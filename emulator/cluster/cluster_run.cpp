@@ -3,10 +3,12 @@
 #include "emulator/cluster/operations.h"
 #include "emulator/core/check.h"
 #include "emulator/core/observer.h"
+#include "emulator/memory/host_program.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 namespace ptxrewrite::emulator {
@@ -211,7 +213,9 @@ bool ClusterRun::nothing_will_come(const RunningCluster& cluster, size_t residen
     unchanged_turns_ = 0;
     return false;
   }
-  return ++unchanged_turns_ > turns_without_change * resident;
+  if (++unchanged_turns_ <= turns_without_change * resident) return false;
+  unchanged_turns_ = 0;
+  return true;
 }
 
 // Spinning clusters go to the end of the queue, and new ones are started: they may be the ones waited for.
@@ -230,7 +234,10 @@ void ClusterRun::run(BlockSource& source) {
     case BlockState::failed:
       return;
     case BlockState::yielded:
-      if (nothing_will_come(*cluster, spinning.size() + 1)) return cluster->give_up(source);
+      if (nothing_will_come(*cluster, spinning.size() + 1)) {
+        if (!may_be_ended_by_program(*source.launch().memory)) return cluster->give_up(source);
+        std::this_thread::yield();
+      }
       spinning.push_back(std::move(cluster));
       break;
     default:

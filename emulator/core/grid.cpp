@@ -7,6 +7,7 @@
 #include "emulator/core/machine.h"
 #include "emulator/core/observer.h"
 #include "emulator/memory/global_shadow.h"
+#include "emulator/memory/host_program.h"
 
 #include <fmt/format.h>
 
@@ -313,7 +314,12 @@ private:
     set_idle(true);
     // The last changes made by other host threads must have become visible here first.
     all_idle_turns_ = grid_.idle_workers == grid_.workers ? all_idle_turns_ + 1 : 0;
-    return all_idle_turns_ > turns_without_change * resident;
+    if (all_idle_turns_ <= turns_without_change * resident) return false;
+    if (!may_be_ended_by_program(*grid_.launch.memory)) return true;
+    std::this_thread::yield();
+    unchanged_turns_ = all_idle_turns_ = 0;
+    set_idle(false);
+    return false;
   }
 
   void work_again() {

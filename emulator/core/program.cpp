@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <mutex>
 
 namespace ptxrewrite::emulator {
 namespace {
@@ -107,6 +108,7 @@ private:
   ModulePlaces places_;
   TextureTable textures_;
   std::vector<std::byte> constant_bank_;
+  std::mutex images_mutex_; // a kernel may be looked up while another one runs
   std::map<std::string, Decoded, std::less<>> images_;
   std::map<std::string, Decoded, std::less<>> clustered_images_; // of launches with a cluster size
 };
@@ -274,6 +276,7 @@ ir::FunctionId LoadedProgram::find_kernel(std::string_view name) const {
 }
 
 Result<KernelImage*> LoadedProgram::image_of(std::string_view kernel, bool clustered) {
+  std::lock_guard lock(images_mutex_);
   auto& images = clustered ? clustered_images_ : images_;
   auto known = images.find(kernel);
   if (known == images.end()) {

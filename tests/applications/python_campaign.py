@@ -2,7 +2,8 @@
 """Runs numba-cuda's own tests under `ptxrewrite exec`, module by module, and reports which pass.
 
 usage: python_campaign.py --tool PTXREWRITE [--python PYTHON] [--least PERCENT] [MODULE...]     e.g. cudapy.test_atomics
-       python_campaign.py ... --checkout FOLDER MODULE...    tests of a checkout, e.g. tinygrad's test.test_tiny (DEV=CUDA)
+       python_campaign.py ... --checkout FOLDER MODULE...    tests of a checkout, e.g. tinygrad's test.test_tiny (DEV=CUDA);
+                                                             files by pytest, e.g. PyCUDA's test/test_driver.py
 Without modules: all of cudadrv and cudapy. PYTHON, else $PTXREWRITE_PYTHON, has numba-cuda and pytest; if there is
 none, or they are missing, the campaign is skipped. Exits with 1 if fewer than PERCENT of the tests pass.
 """
@@ -19,6 +20,7 @@ FOLDERS = ("cudadrv", "cudapy")
 FUEL = "2000000000"  # per launch: a kernel that waits for another stream ends like one that hangs
 RAN = re.compile(r"^Ran (\d+) tests? in", re.M)
 COUNTS = re.compile(r"\b(failures|errors)=(\d+)")
+PYTEST = re.compile(r"(\d+) (passed|failed|errors?)\b")
 
 
 def all_modules(python):
@@ -29,8 +31,21 @@ def all_modules(python):
             for path in sorted(glob.glob(os.path.join(tests, folder, "test_*.py")))]
 
 
+def run_file(options, path):
+    """The same as run_module, by pytest; tests that are skipped or expected to fail are not counted."""
+    child = subprocess.run([options.tool, "exec", "--fuel", FUEL, "--", options.python, "-B", "-m", "pytest", "-q",
+                            "-p", "no:cacheprovider", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                           check=False, cwd=options.checkout)
+    last = child.stdout.decode(errors="replace").strip().rsplit("\n", 1)[-1]
+    counts = {word.rstrip("s"): int(number) for number, word in PYTEST.findall(last)}
+    wrong = counts.get("failed", 0) + counts.get("error", 0)
+    return (counts.get("passed", 0) + wrong, wrong, last) if counts else (1, 1, last)
+
+
 def run_module(options, module):
     """Number of tests that ran, those that failed, and the last words of standard error."""
+    if module.endswith(".py"):
+        return run_file(options, module)
     name = module if options.checkout else "numba.cuda.tests." + module
     child = subprocess.run([options.tool, "exec", "--fuel", FUEL, "--", options.python, "-B", "-m", "unittest", name],
                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, cwd=options.checkout or None)

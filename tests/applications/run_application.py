@@ -41,7 +41,7 @@ PRINTS = {"printf_malloc": "before\nthread 3 has 190, and 0.50\n"}
 COMPILED_AS = {"no_ptx": ["-gencode", "arch=compute_80,code=sm_80"],
                "relocatable": ["-rdc=true", "-gencode", "arch=compute_80,code=compute_80"],
                "static_runtime": ["-gencode", "arch=compute_80,code=[sm_80,compute_80]"]}
-LINKED = {"driver": ("-lcuda", ), "nvrtc": ("-lcuda", "-lnvrtc")}
+LINKED = {"driver": ("-lcuda", ), "driver_calls": ("-lcuda", ), "nvrtc": ("-lcuda", "-lnvrtc")}
 
 
 def program_name(options):
