@@ -164,7 +164,7 @@ def check_edges(path, includes, known):
             continue
         if quote != '"' or folder is None:
             continue
-        if path.endswith(".cu") and f"{os.path.dirname(path)}/{target}" in known:
+        if path.endswith(".cu") and os.path.normpath(f"{os.path.dirname(path)}/{target}") in known:
             continue  # CUDA programs of the tests stand alone
         if target not in known:
             yield f"{path}: includes \"{target}\", which is no path from the project root"

@@ -1,8 +1,10 @@
-"""PyCUDA: a module from source, arrays, a texture-free reduction, and pinned memory."""
+"""PyCUDA: modules from PTX and from source, which nvcc makes machine code of, arrays, a reduction, pinned memory."""
 import numpy
 import pycuda.autoinit  # noqa: F401  makes the context
 import pycuda.driver as driver
-from pycuda.compiler import compile as nvcc_compile
+import pycuda.gpuarray as gpuarray
+from pycuda.compiler import SourceModule, compile as nvcc_compile
+from pycuda.elementwise import ElementwiseKernel
 
 SOURCE = """
 extern "C" __global__ void twice(float* values, int n) {
@@ -34,6 +36,16 @@ def main():
     end.record()
     end.synchronize()
     assert end.time_since(start) >= 0
+
+    function = SourceModule("__global__ void add(int* data, int step) { data[threadIdx.x] += step; }",
+                            cache_dir=False).get_function("add")
+    numbers = numpy.arange(64, dtype=numpy.int32)
+    array = gpuarray.to_gpu(numbers)
+    function(array, numpy.int32(5), block=(64, 1, 1))
+    assert (array.get() == numbers + 5).all()
+    assert gpuarray.sum(array).get() == (numbers + 5).sum()
+    ElementwiseKernel("int* out, int* in, int factor", "out[i] = factor * in[i]")(array, array, numpy.int32(3))
+    assert (array.get() == 3 * (numbers + 5)).all()
     print("right")
 
 
