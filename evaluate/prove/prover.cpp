@@ -6,6 +6,7 @@
 #include "evaluate/prove/exact_forms.h"
 #include "evaluate/prove/joined_accesses.h"
 #include "evaluate/prove/ledger.h"
+#include "evaluate/prove/reductions.h"
 #include "evaluate/prove/symbolic.h"
 #include "grammar/reader.h"
 #include "ir/core/print.h"
@@ -592,6 +593,7 @@ std::vector<KernelProof> FormsOfKernel::prove(ir::Function& rewritten) {
     if (!form.changed && !proofs.empty()) continue;
     if (form.changed) {
       take_joined_accesses_apart(original_, *form.function);
+      take_reductions_apart(original_, *form.function, form.ledger);
       Prover(original_, *form.function, form.ledger, settings_.effort, proof).run();
     }
     proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -609,6 +611,7 @@ KernelProof prove_pair(ir::Function& original, ir::Function& rewritten,
   if (!ir::construct_ssa(original) || !ir::construct_ssa(rewritten)) return proof;
   proof.changed = true;
   take_joined_accesses_apart(original, rewritten);
+  take_reductions_apart(original, rewritten, ledger);
   Prover(original, rewritten, ledger, effort, proof).run();
   return proof;
 }
