@@ -145,7 +145,18 @@ unsigned Editor::width_of_largest(const Operand& operand) const {
 }
 
 // One case for each supported opcode.
+// Operations such as `add` ask about both operands, so that without the store a query would double with each level.
 uint32_t Editor::known_zeros(const Operand& operand, unsigned depth) const {
+  if (!operand.is(OperandKind::value) || operand.flags != ir::OperandFlag::none || depth > zeros_depth)
+    return compute_zeros(operand, depth);
+  if (operand.id >= zeros_.size()) zeros_.resize(function_.values.size());
+  if (const KnownZeros known = zeros_[operand.id][depth]; known.edit == edit_) return known.zeros;
+  const uint32_t zeros = compute_zeros(operand, depth);
+  zeros_[operand.id][depth] = {edit_, zeros};
+  return zeros;
+}
+
+uint32_t Editor::compute_zeros(const Operand& operand, unsigned depth) const {
   if (std::optional<uint32_t> number = literal(operand)) return ~*number;
   if (!operand.is(OperandKind::value) || depth == 0) return 0;
   const InstructionId id = definitions_[operand.id];
@@ -265,6 +276,7 @@ void Editor::put(std::string_view mnemonic, std::span<const Operand> operands) {
   ir::Builder builder(function_);
   builder.before(root_).standing_for(root_);
   const InstructionId id = builder.emit(mnemonic, operands);
+  ++edit_;
   definitions_.resize(function_.values.size());
   readers_.resize(function_.values.size());
   converting_readers_.resize(function_.values.size());
@@ -298,6 +310,7 @@ void Editor::finish(std::string_view mnemonic, std::span<const Operand> from) {
   const InstructionId made = definitions_[operands[0].id];
   remove(old);
   definitions_[operands[0].id] = made;
+  ++edit_;
 }
 
 void Editor::finish_packed(ValueId low, ValueId high) {
@@ -306,6 +319,7 @@ void Editor::finish_packed(ValueId low, ValueId high) {
 }
 
 void Editor::remove(InstructionId id) {
+  ++edit_;
   std::vector<InstructionId> dead{id};
   for (size_t next = 0; next < dead.size(); ++next) {
     count(dead[next], false);

@@ -5,6 +5,7 @@
 #include "ir/core/builder.h"
 #include "ir/core/function.h"
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -43,7 +44,7 @@ public:
   }
 
   // The bits of a 32-bit operand that are 0 for all inputs.
-  uint32_t known_zeros(const ir::Operand& operand, unsigned depth = 5) const;
+  uint32_t known_zeros(const ir::Operand& operand, unsigned depth = zeros_depth) const;
   // Is the operand the sign extension of its `bits` low bits?
   bool fits(const ir::Operand& operand, unsigned bits, unsigned depth = 5) const;
 
@@ -63,6 +64,8 @@ public:
   void finish_packed(ir::ValueId low, ir::ValueId high);
 
 private:
+  static constexpr unsigned zeros_depth = 5; // operations that known_zeros looks through
+  uint32_t compute_zeros(const ir::Operand& operand, unsigned depth) const;
   unsigned width_of_largest(const ir::Operand& operand) const;
   void count(ir::InstructionId id, bool added);
   void put(std::string_view mnemonic, std::span<const ir::Operand> operands);
@@ -74,6 +77,12 @@ private:
   std::vector<uint32_t> converting_readers_;   // by ValueId
   std::vector<uint32_t> zero_tests_;           // by ValueId
   ir::InstructionId root_;
+  // Results of known_zeros, by ValueId and depth: valid if they have the number of the latest edit.
+  struct KnownZeros {
+    uint32_t edit = 0, zeros = 0;
+  };
+  mutable std::vector<std::array<KnownZeros, zeros_depth + 1>> zeros_;
+  uint32_t edit_ = 1;
 };
 
 } // namespace ptxrewrite::transforms::legal::composite
