@@ -98,7 +98,8 @@ std::string unknown_assumption(const PipelineOptions& options) {
 
 std::optional<transforms::Pipeline> make_pipeline(const PipelineOptions& options, const Session& session) {
   if (!load_pass_libraries(options.libraries)) return std::nullopt;
-  const std::string text = options.optimise ? optimising_pipeline : options.passes;
+  std::string text = options.optimise ? optimising_pipeline : options.passes;
+  if (options.optimise && !options.specialise.empty()) text = "darsie," + text;
   Result<transforms::Pipeline> pipeline = transforms::parse_pipeline(text);
   if (!pipeline) {
     show(pipeline.error(), SourceFile("--passes", text), session);

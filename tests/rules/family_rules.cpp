@@ -46,6 +46,23 @@ void add_memory(Rules& rules) {
       "ld.global.u32 %r20, [%rd6];\nst.global.u32 [%rd7], %r20;\nbar.sync 0;\nld.global.u32 %r21, [%rd6];\n" +
           store_word,
       "mov.b32", {1, 1, 1}, apart, "a read-only load of an address that was loaded before becomes a move", launches);
+  const std::string
+      ways = "a read-only load of one address on several ways is executed in front of them, if the launch takes one",
+      chains = "addresses that differ by a launch constant are computed from one another where no index wraps";
+  add("loads on several ways",
+      "st.global.u32 [%rd7], %r6;\nsetp.lt.s32 %p1, %r1, 8;\n@%p1 bra SMALL;\nld.global.u32 %r20, [%rd1];\n"
+      "add.s32 %r21, %r20, %r6;\nst.global.u32 [%rd7+4], %r21;\nbra END;\nSMALL:\nld.global.u32 %r20, [%rd1];\n"
+      "mul.lo.s32 %r21, %r20, %r6;\nst.global.u32 [%rd7+8], %r21;\nEND:\n",
+      "mov.b32", {2, 2, 2}, ways, ways, launches);
+  add("chained addresses",
+      "st.global.u32 [%rd7], %r6;\nmul.wide.s32 %rd19, %r2, 4;\nmul.wide.s32 %rd20, %r6, 4;\nadd.s64 %rd20, %rd1, "
+      "%rd20;\n"
+      "ld.global.u32 %r20, [%rd20];\nst.global.u32 [%rd7+4], %r20;\n" +
+          copies("add.s32 %r6, %r6, %r2;\nmul.wide.s32 %rd21, %r6, 4;\nadd.s64 %rd20, %rd1, %rd21;\n"
+                 "ld.global.u32 %r20, [%rd20];\nst.global.u32 [%rd7+8], %r20;\n",
+                 3) +
+          "add.s64 %rd7, %rd7, %rd19;\nst.global.u32 [%rd7+4], %r20;\n",
+      "ld.global.nc.", {8, 8, 8}, chains, chains, chains);
   add("two loads", copies("ld.global.u32 %r2#, [%rd6+@];\n", 2) + "add.s32 %r21, %r20, %r21;\n" + store_word, ".v2.",
       {1, 1, 1}, by_prover, joined, launches);
   add("four loads",

@@ -55,10 +55,12 @@ bool apply(legal::Attempt& attempt, legal::SiteFilter& sites, PassContext& conte
   });
   if (!workspace.refusal.empty() && is_new) context.remarks.emplace_back(workspace.refusal, function.header_range);
   if (loads + joined == 0) return false;
+  const size_t chained = chain_addresses(workspace, context.analyses);
   ir::remove_dead_code(function); // shifts of bytes that are now stored as words
   function.changed();
   attempt.statistics["memory.read-only-loads"] += static_cast<int64_t>(loads);
   attempt.statistics["memory.reused-loads"] += static_cast<int64_t>(reused);
+  if (chained > 0) attempt.statistics["memory.chained-addresses"] += static_cast<int64_t>(chained);
   attempt.statistics["memory.vectors"] += static_cast<int64_t>(joined);
   return true;
 }

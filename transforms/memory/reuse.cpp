@@ -5,9 +5,7 @@
 // loop has several exits. The data of a read-only load is constant while the kernel runs, so that only the addresses
 // matter: the same register, read where the earlier load dominates the later one, has the same value in both places. A
 // load leaves a loop only from the beginning of its header, which is executed whenever the loop is entered.
-#include "transforms/memory/workspace.h"
-
-#include "ir/core/builder.h"
+#include "transforms/memory/repeatable_load.h"
 
 #include <algorithm>
 #include <map>
@@ -20,16 +18,6 @@ namespace {
 
 using ir::BlockId;
 using ir::InstructionId;
-using ir::Operand;
-using ir::OperandKind;
-using ir::ValueId;
-
-struct Load {
-  InstructionId instruction;
-  ValueId base;
-  int64_t offset = 0;
-  std::vector<ValueId> elements;
-};
 
 class Reuse {
 public:
@@ -38,42 +26,23 @@ public:
   size_t run() {
     if (workspace_.read_only.empty()) return 0;
     leave_loops();
+    count_ += load_before_branches(workspace_);
     reuse();
     return count_;
   }
 
 private:
-  std::optional<Load> load_of(InstructionId id) const;
+  std::optional<Load> load_of(InstructionId id) const { return repeatable_load(workspace_, id); }
   // The block that is left only for the loop's header; invalid if there is none.
   BlockId preheader(const ir::Loop& loop) const;
   void leave_loops();
   void leave(const ir::Loop& loop);
   void reuse();
-  void replace(const Load& later, const Load& earlier);
 
   Workspace& workspace_;
   ir::Function& function_;
   size_t count_ = 0;
 };
-
-std::optional<Load> Reuse::load_of(InstructionId id) const {
-  if (!workspace_.read_only.contains(id) || function_.instructions[id].guard) return std::nullopt;
-  const ir::Form& form = function_.form_of(id);
-  if (form.space != ir::StateSpace::global) return std::nullopt;
-  const auto operands = function_.operands_of(id);
-  const size_t address = ir::next_sibling(operands, 0);
-  if (address + 2 != operands.size() || !operands[address].is(OperandKind::address) ||
-      operands[address].group_size() != 1 || !operands[address + 1].is(OperandKind::value))
-    return std::nullopt;
-  Load load{id, operands[address + 1].as_value(), operands[address].immediate, {}};
-  for (size_t i = operands[0].is(OperandKind::vector) ? 1 : 0; i < address; ++i) {
-    if (!operands[i].is(OperandKind::value) || !operands[i].is_definition() ||
-        operands[i].selector != ir::no_selector || function_.values[operands[i].as_value()].vector_width != 1)
-      return std::nullopt;
-    load.elements.push_back(operands[i].as_value());
-  }
-  return load;
-}
 
 BlockId Reuse::preheader(const ir::Loop& loop) const {
   BlockId found;
@@ -122,25 +91,9 @@ void Reuse::leave(const ir::Loop& loop) {
   }
 }
 
-void Reuse::replace(const Load& later, const Load& earlier) {
-  ir::Builder builder(function_);
-  builder.before(later.instruction).standing_for(later.instruction);
-  std::vector<Operand> results;
-  const auto operands = function_.operands_of(later.instruction);
-  for (const Operand& operand : operands)
-    if (operand.is(OperandKind::value) && operand.is_definition()) results.push_back(operand);
-  for (size_t i = 0; i < results.size(); ++i) {
-    const unsigned bits = ir::bit_width(function_.values[later.elements[i]].type);
-    builder.emit("mov.b" + std::to_string(bits), {results[i], Operand::value(earlier.elements[i])});
-  }
-  function_.remove(later.instruction);
-  ++count_;
-}
-
 void Reuse::reuse() {
-  using Key = std::tuple<uint32_t, int64_t, uint32_t>; // base, offset, form
   const ir::DominatorTree& dominators = workspace_.forms.dominators();
-  std::map<Key, std::vector<Load>> known;
+  std::map<LoadKey, std::vector<Load>> known;
   // Blocks in an order in which dominators come first.
   for (BlockId block : workspace_.forms.control_flow().reverse_postorder()) {
     std::vector<InstructionId> list;
@@ -149,17 +102,14 @@ void Reuse::reuse() {
     for (InstructionId id : list) {
       const std::optional<Load> load = load_of(id);
       if (!load) continue;
-      std::vector<Load>& before = known[{load->base.index(), load->offset, function_.instructions[id].form.index()}];
+      std::vector<Load>& before = known[key_of(function_, *load)];
       const auto earlier = std::ranges::find_if(before, [&](const Load& other) {
-        const auto same_width = [&](ValueId a, ValueId b) {
-          return ir::bit_width(function_.values[a].type) == ir::bit_width(function_.values[b].type);
-        };
         return dominators.dominates(function_.instructions[other.instruction].block, block) &&
-               std::ranges::equal(other.elements, load->elements, same_width);
+               have_same_widths(function_, other, *load);
       });
       if (earlier != before.end() &&
           workspace_.sites.take(id, "a load of an address that was loaded before becomes a move"))
-        replace(*load, *earlier);
+        copy_from_load(workspace_, *load, *earlier), ++count_;
       else
         before.push_back(*load);
     }

@@ -49,6 +49,9 @@ inline const std::string joined_bytes = "memory.joined-bytes";
 size_t make_read_only(Workspace& workspace);
 // Moves read-only loads out of loops and turns repeated ones into moves. Returns their number.
 size_t reuse_loads(Workspace& workspace);
+// Computes addresses from one another if they differ by a launch-uniform number and this saves indices. Returns the
+// number of these.
+size_t chain_addresses(Workspace& workspace, AnalysisCache& analyses);
 // Joins adjacent accesses into vector accesses. Returns the number of these.
 size_t join_accesses(Workspace& workspace);
 

@@ -39,7 +39,6 @@ private:
   bool add_obligations(ir::ValueId value, LinearSite& site);
   bool expressible(ir::ExpressionId id, const LinearSite& site);
   void pull_extensions_out(LinearSite& site);
-  ir::ExpressionId pull_extensions_out(ir::ExpressionId sum, LinearSite& site);
 
   // --- loops (r2d2_increments.cpp) ---
   // Chains of offsets, as keys.

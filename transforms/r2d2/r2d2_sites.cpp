@@ -1,6 +1,7 @@
 // Finds the sites of a kernel that can take their value from a linear register: memory addresses, and instructions
 // whose results have a linear form.
 #include "ir/machine/select/linear_operands.h"
+#include "transforms/common/moved_extensions.h"
 #include "transforms/r2d2/r2d2_planner.h"
 #include "transforms/r2d2/r2d2_sections.h"
 
@@ -33,37 +34,9 @@ void Planner::explain_unused(InstructionId id, const std::string& why) {
 // only in the position of the extension become equal.
 void Planner::pull_extensions_out(LinearSite& site) {
   for (ExpressionId& coefficient : site.coefficients)
-    coefficient = pull_extensions_out(coefficient, site);
+    coefficient = move_extensions(forms_, coefficient, site.instruction, site.obligations);
   for (ir::LoopOffset& offset : site.offsets)
-    offset.step = pull_extensions_out(offset.step, site);
-}
-
-ExpressionId Planner::pull_extensions_out(ExpressionId coefficient, LinearSite& site) {
-  ir::ExpressionPool& pool = forms_.expressions();
-  if (pool.literal_value(coefficient) || pool[coefficient].kind != ir::ExpressionKind::sum) return coefficient;
-  unsigned width = pool.width(coefficient);
-  ExpressionId sum = pool.literal(width, static_cast<uint64_t>(pool[coefficient].offset));
-  std::vector<ir::ExpressionTerm> terms(pool.terms(coefficient).begin(), pool.terms(coefficient).end());
-  bool changed = false;
-  for (const ir::ExpressionTerm& term : terms) {
-    ExpressionId product = pool.literal(width, term.coefficient);
-    std::vector<ExpressionId> factors(pool.factors(term.monomial).begin(), pool.factors(term.monomial).end());
-    for (ExpressionId factor : factors) {
-      ir::ExpressionKind kind = pool[factor].kind;
-      bool extension = kind == ir::ExpressionKind::sign_extend || kind == ir::ExpressionKind::zero_extend;
-      if (extension && pool[pool.operands(factor)[0]].kind == ir::ExpressionKind::sum) {
-        auto moved = forms_.move_extension(factor, site.instruction);
-        if (moved.expression.valid() && moved.obligation.valid()) {
-          site.obligations.push_back(moved.obligation);
-          factor = moved.expression;
-          changed = true;
-        }
-      }
-      product = pool.multiply(product, factor);
-    }
-    sum = pool.add(sum, product);
-  }
-  return changed ? sum : coefficient;
+    offset.step = move_extensions(forms_, offset.step, site.instruction, site.obligations);
 }
 
 bool Planner::add_obligations(ValueId value, LinearSite& site) {

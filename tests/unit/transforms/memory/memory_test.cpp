@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 
 using namespace ptxrewrite;
@@ -308,8 +309,11 @@ TEST_CASE("a read-only load of an address that was loaded before becomes a move"
   CHECK(loads(first + "add.s64 %rd30, %rd11, 4; ld.global.f32 %f2, [%rd30]; st.global.f32 [%rd13], %f2;") == 2);
   CHECK(loads(first + "setp.eq.s32 %p2, %r5, 3; @%p2 ld.global.f32 %f2, [%rd11]; @%p2 st.global.f32 [%rd13], %f2;") ==
         2);
-  CHECK(loads("setp.eq.s32 %p2, %r5, 3; @%p2 bra OTHER;" + first + "OTHER: st.global.f32 [%rd12+64], 0f00000000;" +
-              second) == 2);
+  const std::string sometimes =
+      "setp.eq.s32 %p2, %r5, 3; @%p2 bra OTHER;" + first + "OTHER: st.global.f32 [%rd12+64], 0f00000000;";
+  CHECK(loads(sometimes + "setp.eq.s32 %p3, %r5, 2; @%p3 bra DONE;" + second) == 2);
+  // The second one is executed in any case: in front of the branch, too.
+  CHECK(loads(sometimes + second) == 1);
   // Data that the kernel writes is not constant.
   CHECK(count(rewrite(kernel(elements + "ld.global.f32 %f1, [%rd11]; st.global.f32 [%rd11], %f1;"
                                         "ld.global.f32 %f2, [%rd11]; st.global.f32 [%rd11+4], %f2;"))
@@ -335,6 +339,115 @@ TEST_CASE("a read-only load of the same address in every trip leaves its loop") 
   CHECK(!before_loop("bar.sync 0; " + load, "", ""));
   CHECK(!before_loop("setp.eq.s32 %p3, %r5, 3; mov.f32 %f1, 0f00000000; @%p3 " + load, "", ""));
   CHECK(!before_loop("setp.eq.s32 %p3, %r5, 3; @%p3 bra DONE; " + load, "", ""));
+}
+
+namespace {
+
+// Accesses in a launch, by thread: address, and whether it is a load.
+using Accesses = std::vector<std::vector<std::pair<uint64_t, bool>>>;
+Accesses accesses_of(const Rewritten& rewritten, const std::string& name, const ir::LaunchValues& launch) {
+  Accesses all;
+  for (const auto& trace : KernelEvaluator(function_named(*rewritten.module, name), launch).run()) {
+    all.emplace_back();
+    for (const auto& event : trace) {
+      const ir::Form& form = ir::form(ir::known_form(event.mnemonic));
+      if (form.space == ir::StateSpace::global) all.back().emplace_back(event.address, form.opcode == ir::Opcode::ld);
+    }
+  }
+  return all;
+}
+
+} // namespace
+
+TEST_CASE("a read-only load of one address on several ways is executed in front of them, if the launch takes one") {
+  const auto body = [](const std::string& first, const std::string& between, const std::string& second) {
+    return elements + "st.global.f32 [%rd12+64], 0f00000000; and.b32 %r20, %r1, 3; and.b32 %r21, %r5, 3;\n" + first +
+           " @%p2 bra OTHER; ld.global.f32 %f1, [%rd3]; st.global.f32 [%rd12], %f1;\nOTHER: " + between + second +
+           " @%p3 bra LAST; ld.global.f32 %f2, [%rd3]; st.global.f32 [%rd12+128], %f2;\nLAST:";
+  };
+  const std::string by_rest = "setp.eq.s32 %p2, %r20, 0;", by_size = "setp.lt.u32 %p3, %r1, 6;";
+  const Rewritten rewritten = rewrite(kernel(body(by_rest, "", by_size)));
+  const std::string text = rewritten.text.substr(rewritten.text.find(".entry k__"));
+  REQUIRE(count(text, "ld.global.nc.f32") == 1);
+  CHECK(text.find("ld.global.nc.f32") < text.find("bra"
+                                                  " \tOTHER"));
+  size_t chosen = 0;
+  for (uint32_t n = 1; n < 13; ++n) {
+    CAPTURE(n);
+    const ir::LaunchValues launch = launch_of(4, 3, {{n, 4}, {0, 8}, {0x20000, 8}, {0x30000, 8}});
+    const Trial trial = try_launch(rewritten, "k", launch);
+    // Every thread below n loads, or none does.
+    const Accesses original = accesses_of(rewritten, "k", launch);
+    const bool loads = std::ranges::any_of(original[0], [](const auto& access) { return access.second; });
+    CHECK(loads == (n % 4 != 0 || n >= 6));
+    CHECK(trial.chosen == loads);
+    if (!trial.chosen) continue;
+    ++chosen;
+    const Accesses variant = accesses_of(rewritten, "k__memory", launch);
+    for (size_t thread = 0; thread < variant.size(); ++thread) {
+      std::set<std::pair<uint64_t, bool>> a(original[thread].begin(), original[thread].end()),
+          b(variant[thread].begin(), variant[thread].end());
+      CHECK(a == b);
+    }
+  }
+  CHECK(chosen == 11);
+  const auto loads = [&](const std::string& one) {
+    const std::string changed = rewrite(kernel(one)).text;
+    return count(changed.substr(changed.find(".entry k__")), "ld.global.nc.f32");
+  };
+  // Ways that threads choose or that depend on data, a barrier in between, an endless loop.
+  CHECK(loads(body("setp.eq.s32 %p2, %r21, 0;", "", "setp.lt.u32 %p3, %r21, 2;")) == 2);
+  CHECK(loads(body("ld.global.u32 %r22, [%rd3+8]; setp.eq.s32 %p2, %r22, 0;", "", "setp.lt.u32 %p3, %r22, 6;")) == 2);
+  CHECK(loads(body(by_rest, "bar.sync 0;", by_size)) == 1);
+  CHECK(loads(body("setp.eq.s32 %p2, %r21, 0;", "bar.sync 0;", by_size)) == 2);
+  CHECK(loads(body("setp.eq.s32 %p2, %r21, 0;", "", by_size)) == 1);
+  CHECK(loads(body("setp.eq.s32 %p2, %r21, 0;", "@%p2 ret;", by_size)) == 2);
+  CHECK(loads(body("setp.eq.s32 %p2, %r21, 0;",
+                   "AGAIN: ld.volatile.shared.u32 %r23, [tile]; setp.ne.s32 %p4, %r23, 0; @%p4 bra AGAIN;", by_size)) ==
+        2);
+}
+
+TEST_CASE("addresses that differ by a launch constant are computed from one another where no index wraps") {
+  // Rows of n elements: i, i+n, i+2n, i+3n.
+  const auto body = [](const std::string& last) {
+    std::string text = elements + "ld.global.f32 %f1, [%rd11]; st.global.f32 [%rd12], %f1;\n";
+    for (int row = 1; row < 4; ++row) {
+      const std::string before = row == 1 ? "4" : std::to_string(19 + row), r = std::to_string(20 + row),
+                        a = std::to_string(20 + row), b = std::to_string(30 + row);
+      text += "add.s32 %r" + r + ", %r" + before + ", %r1; mul.wide.s32 %rd" + a + ", %r" + r + ", 4; add.s64 %rd" + b +
+              ", %rd1, %rd" + a + "; ld.global.f32 %f2, [%rd" + b + "]; st.global.f32 [%rd12], %f2;\n";
+    }
+    return text + last;
+  };
+  const std::string step = "mul.wide.s32 %rd36, %r1, 4; add.s64 %rd37, %rd12, %rd36; st.global.f32 [%rd37], %f2;";
+  const auto products = [](const std::string& text) { return count(text.substr(text.find(".entry k__")), "mul.wide"); };
+  const Rewritten rewritten = rewrite(kernel(body(step)));
+  CHECK(products(rewritten.text) == 3); // the first index, the step, and the step again at its place
+  // No step in the kernel; indices that are read elsewhere.
+  CHECK(products(rewrite(kernel(body(""))).text) == 4);
+  std::string read = step;
+  for (int row = 1; row < 4; ++row)
+    read += "st.global.u32 [%rd12], %r" + std::to_string(20 + row) + "; st.global.u64 [%rd12], %rd" +
+            std::to_string(20 + row) + ";";
+  CHECK(products(rewrite(kernel(body(read))).text) == 5);
+  size_t chosen = 0, wrapped = 0;
+  for (uint32_t n :
+       {1u, 2u, 5u, 8u, 1000u, 0x1ffffffeu, 0x1fffffffu, 0x20000000u, 0x2aaaaaaau, 0x3fffffffu, 0x7ffffffeu})
+    for (uint64_t x : {uint64_t(0x10000), uint64_t(1) << 36}) {
+      CAPTURE(n);
+      const ir::LaunchValues launch = launch_of(4, 2, {{n, 4}, {x, 8}, {uint64_t(1) << 45, 8}, {0, 8}});
+      const Trial trial = try_launch(rewritten, "k", launch);
+      const bool wraps = std::min<uint64_t>(n, 8) - 1 + 3 * uint64_t(n) > 0x7fffffff;
+      wrapped += wraps;
+      if (wraps) CHECK(!trial.chosen);
+      if (!trial.chosen) continue;
+      ++chosen;
+      const Accesses original = accesses_of(rewritten, "k", launch),
+                     variant = accesses_of(rewritten, "k__memory", launch);
+      CHECK(original == variant);
+    }
+  CHECK(chosen > 9);
+  CHECK(wrapped > 5);
 }
 
 TEST_CASE("adjacent accesses become vectors, under a condition on the pointer") {
