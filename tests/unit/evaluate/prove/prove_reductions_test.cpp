@@ -126,6 +126,9 @@ TEST_CASE("redux.sync is not proved one step outside: operation, lanes that are 
   CHECK(outcome(tree(butterfly), "test-redux(whole,step=\"max.s32\")") != Outcome::proved);
   CHECK(outcome(tree({16, 8, 4}, "max.s32") + tree({2, 1}), "test-redux(whole)") != Outcome::proved);
   CHECK(outcome(tree(butterfly, "add.s32", "down")) != Outcome::proved);
+  // All lanes, each of them twice.
+  CHECK(outcome(tree({16, 8, 4, 2, 1, 1})) != Outcome::proved);
+  CHECK(outcome(tree({3, 16, 8, 4, 2, 1})) != Outcome::proved);
   CHECK(outcome(tree(butterfly, "add.s32", "bfly", "0xffff")) != Outcome::proved);
   CHECK(outcome("setp.lt.s32 %p2, %r4, 5; @%p2 bra DONE;\n" + tree(butterfly)) != Outcome::proved);
   CHECK(outcome("setp.lt.s32 %p2, %r4, 5; @%p2 ret;\n" + tree(butterfly)) != Outcome::proved);

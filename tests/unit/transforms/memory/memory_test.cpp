@@ -430,6 +430,13 @@ TEST_CASE("addresses that differ by a launch constant are computed from one anot
     read += "st.global.u32 [%rd12], %r" + std::to_string(20 + row) + "; st.global.u64 [%rd12], %rd" +
             std::to_string(20 + row) + ";";
   CHECK(products(rewrite(kernel(body(read))).text) == 5);
+  // The same conditions where no load is read-only, because one store's address is not known.
+  const std::string unknown = "ld.global.u32 %r40, [%rd12]; mul.wide.s32 %rd38, %r40, 4; add.s64 %rd39, %rd2, %rd38;"
+                              "st.global.u32 [%rd39], 1;\n";
+  const std::string alone = rewrite(kernel(quads + four_loads + four_stores + body(step) + unknown)).text;
+  CHECK(count(alone, "ld.global.nc.") == 0);
+  CHECK(products(alone) == 5);                                  // four and that of the store's address
+  CHECK(count(alone, "requires sext32(P0) <= 536870912") == 1); // the last one, n - 1 + 3 n, is below 2^31
   size_t chosen = 0, wrapped = 0;
   for (uint32_t n :
        {1u, 2u, 5u, 8u, 1000u, 0x1ffffffeu, 0x1fffffffu, 0x20000000u, 0x2aaaaaaau, 0x3fffffffu, 0x7ffffffeu})
