@@ -22,13 +22,11 @@ public:
   template <class Body> int at_once(Body&& body) const { return run(false, std::forward<Body>(body)); }
   // At once if `may_be` (Context&) says so; it is called with the context locked.
   template <class Condition, class Body> int at_once_if(Condition&& may_be, Body&& body) const {
-    bool is_at_once = false;
-    {
-      Context& context = Context::get();
-      const Context::Lock lock = context.lock();
-      is_at_once = may_be(context);
-    }
-    return run(!is_at_once, std::forward<Body>(body));
+    Context& context = Context::get();
+    Context::Lock lock = context.lock(); // recursive: one lock for the question and the call
+    if (may_be(context)) return run(false, std::forward<Body>(body));
+    lock.unlock();
+    return run(true, std::forward<Body>(body));
   }
   // Waits for the operation that `find` (Context&, uint64_t& operation) -> Code sets.
   template <class Find> int wait_for(Find&& find) const {

@@ -2,6 +2,7 @@
 
 #include "cuda/context/log.h"
 
+#include <chrono>
 #include <csignal>
 #include <exception>
 #include <pthread.h>
@@ -11,6 +12,10 @@ namespace ptxrewrite::cuda {
 namespace {
 
 thread_local bool inside = false;
+
+// The process has begun to exit: no kernel is started any more while its static objects are destroyed, except by a
+// thread that waits for it.
+std::atomic<bool> is_ending = false;
 
 Code execute(const Action& action) {
   inside = true;
@@ -73,15 +78,31 @@ void OperationQueue::execute_next(std::unique_lock<std::mutex>& lock) {
   if (!awaited_.empty() && *awaited_.begin() <= done) is_finished_.notify_all();
 }
 
+// Most programs wait for a launch soon, and then execute it themselves, without a switch of threads: the thread takes
+// only what has been waiting from one look to the next.
 void OperationQueue::work() {
+  using namespace std::chrono_literals;
+  constexpr auto between_looks = 1ms;
+  constexpr int patience = 100;
   std::unique_lock lock(mutex_);
-  for (;;) {
-    if (!waiting_.empty() && !is_executing_) {
-      execute_next(lock);
+  uint64_t seen = 0; // the operation that was waiting at the last look
+  for (int idle_looks = 0;;) {
+    const bool has_work = !waiting_.empty() && !is_executing_;
+    const uint64_t next = done_.load(std::memory_order_relaxed) + 1;
+    if (has_work && seen == next) {
+      while (!waiting_.empty() && !is_executing_ && !is_ending)
+        execute_next(lock);
+      idle_looks = 0;
+    }
+    seen = has_work ? next : 0;
+    idle_looks = has_work ? 0 : idle_looks + 1;
+    if (idle_looks < patience) {
+      has_work_.wait_for(lock, between_looks);
       continue;
     }
     thread_sleeps_ = true;
     has_work_.wait(lock, [&] { return !thread_sleeps_; });
+    idle_looks = 0;
   }
 }
 
@@ -99,10 +120,12 @@ void OperationQueue::wait(uint64_t operation) {
   }
   // Operations behind this one, or another thread that waits for them.
   if (waiting_.empty() || is_executing_) return;
+  is_finished_.notify_all();
   if (std::exchange(thread_sleeps_, false)) has_work_.notify_one();
 }
 
 bool OperationQueue::finish_own() {
+  is_ending = true;
   if (inside) return false; // a host function ends the program
   const std::thread::id self = std::this_thread::get_id();
   uint64_t last = 0;

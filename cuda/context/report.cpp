@@ -96,9 +96,9 @@ void write_report(const std::string& path, const std::string& text) {
 } // namespace
 
 void Context::report(int status) {
-  if (!operations_.finish_own()) return; // another thread's kernel may never end
-  std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock) return;
+  if (!operations_.finish_own()) return;           // another thread's kernel may never end
+  std::unique_lock lock(mutex_, std::try_to_lock); // fails while another thread's call reads a module
+  if (!lock || !operations_.is_idle()) return;
   flush_printed();
   const std::vector<const Kernel*> kernels = launched_kernels(modules_);
   const std::vector<ReportPart> parts = parts_of(hooks_);
