@@ -4,26 +4,45 @@
 #include "emulator/operations/float_modes.h"
 #include "emulator/semantics/half.h"
 #include "emulator/semantics/half_vector.h"
+#include "emulator/semantics/wide_half.h"
 
 namespace ptxrewrite::emulator {
 
 #if defined(PTXREWRITE_HALF_VECTORS)
-// The handlers of f16 functions without modifiers work on eight halves at once: lanes of f16 and of f16x2 are arrays of
-// 32 and of 64 of them.
+// The handlers of f16 functions without modifiers work on eight or sixteen halves at once: lanes of f16 and of f16x2
+// are arrays of 32 and of 64 of them.
 namespace {
+
+#if defined(PTXREWRITE_WIDE_HALVES)
+using OfTwoHalves = semantics::Halves (*)(semantics::Halves, semantics::Halves);
+constexpr semantics::HalfOperation half_operation(OfTwoHalves function) {
+  using semantics::HalfOperation;
+  if (function == &semantics::add_halves) return HalfOperation::add;
+  return function == &semantics::sub_halves ? HalfOperation::sub : HalfOperation::mul;
+}
+constexpr semantics::HalfOperation half_operation(decltype(&semantics::fma_halves)) {
+  return semantics::HalfOperation::fma;
+}
+#endif
 
 template <auto function, unsigned count, size_t... source>
 const MicroOp* on_halves(Warp& warp, const MicroOp& op, std::index_sequence<source...>) {
   alignas(LaneRef::alignment) std::array<int16_t, count> results;
-  for (unsigned i = 0; i < count; i += semantics::halves_at_once) {
-    const auto load = [&](LaneRef ref) {
-      semantics::Halves halves;
-      std::memcpy(&halves, warp.lanes<int16_t>(ref) + i, sizeof halves);
-      return halves;
-    };
-    const semantics::Halves result = function(load(op.source[source])...);
-    std::memcpy(results.data() + i, &result, sizeof result);
-  }
+  const int16_t* const operands[] = {warp.lanes<int16_t>(op.source[source])..., nullptr};
+#if defined(PTXREWRITE_WIDE_HALVES)
+  if (semantics::host_has_wide_halves())
+    semantics::wide_halves<half_operation(function)>(operands[0], operands[1], operands[2], count, results.data());
+  else
+#endif
+    for (unsigned i = 0; i < count; i += semantics::halves_at_once) {
+      const auto load = [&](const int16_t* operand) {
+        semantics::Halves halves;
+        std::memcpy(&halves, operand + i, sizeof halves);
+        return halves;
+      };
+      const semantics::Halves result = function(load(operands[source])...);
+      std::memcpy(results.data() + i, &result, sizeof result);
+    }
   using Lane = std::conditional_t<count == warp_size, uint16_t, uint32_t>;
   std::array<Lane, warp_size> lanes;
   std::memcpy(lanes.data(), results.data(), sizeof lanes);
