@@ -278,6 +278,9 @@ private:
   void start_instruction(SourceRange begin, SourceRange mnemonic);
   void resolve_mnemonic();
   void warn_of(const ir::Form& form);
+  void warn_of_operands(std::span<const ir::OperandSummary> operands);
+  std::string_view target() const; // the last one with instructions, or empty
+  void warn_not_available(std::string message);
   // `since`: first version, "8.0" or "8.0, sm_90", of the directive or special register at `range`.
   void warn_of_version(SourceRange range, std::string_view since);
   ir::FunctionDirective& next_listed_directive();
@@ -382,8 +385,9 @@ private:
     ir::FormId form;
   };
   std::vector<CachedForm> forms_;
-  std::unordered_set<uint32_t> looked_at_; // forms whose version and target were checked
-  std::bitset<256> seen_special_;          // special registers whose version was checked
+  std::unordered_set<uint32_t> looked_at_;       // forms whose version and target were checked
+  std::unordered_set<uint32_t> warned_operands_; // forms
+  std::bitset<256> seen_special_;                // special registers whose version was checked
 
   // operands of the statement or initialiser, in pre-order, and their additional properties
   std::vector<ir::Operand> operands_;

@@ -125,15 +125,33 @@ void ReaderActions::warn_of(const Form& form) {
                                               ": it is kept as it is, and nothing is moved across it");
     return;
   }
+  const PtxVersion version{module_.version_major, module_.version_minor};
+  if (const std::string why = why_not_available(form, version, target()); !why.empty())
+    warn_not_available(quote(mnemonic_range_) + " " + why);
+}
+
+// The same for operand lists that not every version or target with the mnemonic has.
+void ReaderActions::warn_of_operands(std::span<const OperandSummary> operands) {
+  if (!availability_depends_on_operands(*form_) || limit_reached()) return;
+  const PtxVersion version{module_.version_major, module_.version_minor};
+  if (!why_not_available(*form_, version, target()).empty()) return; // warn_of() has
+  const std::string why = why_not_available(*form_, operands, version, target());
+  if (!why.empty() && warned_operands_.insert(form_id_.index()).second)
+    warn_not_available(quote(mnemonic_range_) + " with these operands " + why);
+}
+
+std::string_view ReaderActions::target() const {
   std::string_view target;
   for (Symbol word : module_.targets)
     if (const std::string_view name = module_.text(word); name.starts_with("sm_") || name.starts_with("compute_"))
       target = name;
-  const PtxVersion version{module_.version_major, module_.version_minor};
-  if (const std::string why = why_not_available(form, version, target); !why.empty())
-    diagnostics_.warning(mnemonic_range_, quote(mnemonic_range_) + " " + why + "; this file is PTX " +
-                                              std::to_string(version.major) + "." + std::to_string(version.minor) +
-                                              " for " + std::string(target));
+  return target;
+}
+
+void ReaderActions::warn_not_available(std::string message) {
+  diagnostics_.warning(mnemonic_range_, std::move(message) + "; this file is PTX " +
+                                            std::to_string(module_.version_major) + "." +
+                                            std::to_string(module_.version_minor) + " for " + std::string(target()));
 }
 
 void ReaderActions::warn_of_version(SourceRange range, std::string_view since) {
@@ -285,6 +303,7 @@ void ReaderActions::end_instruction(const Lexeme& semicolon) {
         error(range, wrong->message);
         return;
       }
+      warn_of_operands(summaries);
       mark_definitions(definition_count(*form_, summaries));
       if (form_->effects.call) check_call();
       check_store_to_parameter();

@@ -1,6 +1,7 @@
 #include "ir/isa/isa_availability.h"
 
 #include "ir/isa/isa_match.h"
+#include "ir/isa/isa_operands.h"
 
 #include <algorithm>
 #include <array>
@@ -73,21 +74,27 @@ bool any_target_fits(std::string_view column, PtxVersion version, std::string_vi
   return false;
 }
 
+bool is_available(const table::Row& row, PtxVersion version, std::string_view target) {
+  return row.text->version.empty() ||
+         (version_fits(row.text->version, version) && any_target_fits(row.text->targets, version, target));
+}
+
+void add_reason(const table::Row& row, std::string& reasons) {
+  std::string reason = "PTX " + std::string(row.text->version);
+  if (reason.find("..") == std::string::npos) reason += "+";
+  reason += ", " + std::string(row.text->targets);
+  if (reasons.find(reason) == std::string::npos) reasons += (reasons.empty() ? "needs " : " or ") + reason;
+}
+
 // `target` without its prefix.
 std::string search_availability(const Form& form, PtxVersion version, std::string_view target) {
   const table::OpcodeRows& rows = table::rows_of(form.opcode);
-  const bool available = table::match_only(rows, form.modifiers, [&](const table::Row& row) {
-    return row.text->version.empty() ||
-           (version_fits(row.text->version, version) && any_target_fits(row.text->targets, version, target));
-  });
+  const bool available = table::match_only(rows, form.modifiers,
+                                           [&](const table::Row& row) { return is_available(row, version, target); });
   if (available) return {};
   std::string reasons;
-  for (const table::Match& match : table::match_rows(rows, form.modifiers)) {
-    std::string reason = "PTX " + std::string(match.row->text->version);
-    if (reason.find("..") == std::string::npos) reason += "+";
-    reason += ", " + std::string(match.row->text->targets);
-    if (reasons.find(reason) == std::string::npos) reasons += (reasons.empty() ? "needs " : " or ") + reason;
-  }
+  for (const table::Match& match : table::match_rows(rows, form.modifiers))
+    add_reason(*match.row, reasons);
   return reasons;
 }
 
@@ -113,6 +120,24 @@ std::string why_not_available(const Form& form, PtxVersion version, std::string_
   if (known.form == form.id && known.version == version && known.target == target) return {};
   std::string reasons = search_availability(form, version, bare(target));
   if (reasons.empty()) known = {form.id, version, std::string(target)};
+  return reasons;
+}
+
+bool availability_depends_on_operands(const Form& form) {
+  return !form.shapes.empty() && form.shapes.front().rows_differ;
+}
+
+std::string why_not_available(const Form& form, std::span<const OperandSummary> operands, PtxVersion version,
+                              std::string_view target) {
+  std::string reasons;
+  if (target.empty() || !availability_depends_on_operands(form)) return reasons;
+  for (const OperandShape& shape : form.shapes) {
+    if (!fits(shape, operands)) continue;
+    for (const table::Row* row : shape.rows) {
+      if (is_available(*row, version, bare(target))) return {};
+      add_reason(*row, reasons);
+    }
+  }
   return reasons;
 }
 

@@ -23,6 +23,11 @@ std::optional<PtxVersion> parse_version(std::string_view text);
 // forms of hardware forms, no target. For forms that differ only in operands, the lowest requirement applies.
 std::string why_not_available(const Form& form, PtxVersion version, std::string_view target);
 
+// Whether the operand lists of the form have requirements of their own, and the reason for one operand list.
+bool availability_depends_on_operands(const Form& form);
+std::string why_not_available(const Form& form, std::span<const OperandSummary> operands, PtxVersion version,
+                              std::string_view target);
+
 // The first version that supports the target; nullopt for unknown targets.
 std::optional<PtxVersion> first_version_of_target(std::string_view target);
 

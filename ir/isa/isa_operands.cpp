@@ -561,21 +561,33 @@ std::vector<OperandShape> compile_shapes(std::span<const table::Match> matches, 
     ShapeCompiler compiler(match, words, space);
     for (const auto& text : match.row->shapes) {
       OperandShape shape = compiler.compile(text);
-      if (std::find(shapes.begin(), shapes.end(), shape) == shapes.end()) shapes.push_back(std::move(shape));
+      auto known = std::ranges::find_if(shapes, [&](const OperandShape& other) {
+        return other.operands == shape.operands && other.definitions == shape.definitions;
+      });
+      if (known == shapes.end()) known = shapes.insert(known, std::move(shape));
+      known->rows.push_back(match.row);
     }
   }
+  const bool rows_differ = std::ranges::any_of(matches, [&](const table::Match& match) {
+    const auto &text = *match.row->text, &first = *matches.front().row->text;
+    return text.version != first.version || text.targets != first.targets;
+  });
+  for (OperandShape& shape : shapes)
+    shape.rows_differ = rows_differ;
   return shapes;
+}
+
+bool fits(const OperandShape& shape, std::span<const OperandSummary> operands) {
+  if (shape.operands.size() != operands.size()) return false;
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (!fits(shape.operands[i], operands[i])) return false;
+  return true;
 }
 
 // Returns the operand list of a form that the operands match; nullptr if there is none.
 static const OperandShape* fitting_shape(const Form& form, std::span<const OperandSummary> operands) {
-  for (const OperandShape& shape : form.shapes) {
-    if (shape.operands.size() != operands.size()) continue;
-    bool all_fit = true;
-    for (size_t i = 0; all_fit && i < operands.size(); ++i)
-      all_fit = fits(shape.operands[i], operands[i]);
-    if (all_fit) return &shape;
-  }
+  for (const OperandShape& shape : form.shapes)
+    if (fits(shape, operands)) return &shape;
   return nullptr;
 }
 

@@ -40,12 +40,15 @@ struct OperandPattern {
 struct OperandShape {
   std::vector<OperandPattern> operands;
   unsigned definitions = 0;
-  bool operator==(const OperandShape&) const = default;
+  std::vector<const table::Row*> rows; // that have it
+  bool rows_differ = false;            // the form's rows have several first versions or targets
 };
 bool operator==(const Alternative&, const Alternative&);
 inline bool operator==(const OperandPattern& a, const OperandPattern& b) {
   return a.alternatives == b.alternatives;
 }
+
+bool fits(const OperandShape& shape, std::span<const OperandSummary> operands);
 
 // The operand lists of a form, from the rows its modifiers match.
 std::vector<OperandShape> compile_shapes(std::span<const table::Match> matches, std::span<const Modifier> words,

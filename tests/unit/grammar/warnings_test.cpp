@@ -48,6 +48,15 @@ TEST_CASE("what ptxas refuses for .version and .target is warned of, once") {
         "'cvta.shared::cluster.u64' needs PTX 7.8+, sm_90+; this file is PTX 3.2 for sm_35\n");
   CHECK(said(with_header("9.0", "sm_90", "div.f32 %f1, %f2, %f3;")).starts_with("'div.f32' needs PTX 1.0..1.3"));
   CHECK(said(with_header("9.0", "sm_90", "div.rn.f32 %f1, %f2, %f3;")) == "");
+  // ptxas 13.0: "Feature 'max.f32 with 3 input operands' requires .target sm_100 or higher", "mbarrier.arrive with
+  // count argument and without '.noComplete' modifier requires .target sm_90 or higher".
+  CHECK(said(with_header("9.0", "sm_90", "max.f32 %f1, %f2, %f3;")) == "");
+  CHECK(said(with_header("9.0", "sm_90", "max.f32 %f1, %f2, %f3, %f2;\nmax.f32 %f1, %f2, %f3, %f2;")) ==
+        "'max.f32' with these operands needs PTX 8.8+, sm_100+; this file is PTX 9.0 for sm_90\n");
+  CHECK(said(with_header("9.0", "sm_100", "max.f32 %f1, %f2, %f3, %f2;")) == "");
+  CHECK(said(with_header("9.0", "sm_80", "mbarrier.arrive.shared.b64 _, [%rd1];")) == "");
+  CHECK(said(with_header("9.0", "sm_80", "mbarrier.arrive.shared.b64 _, [%rd1], %r1;"))
+            .starts_with("'mbarrier.arrive.shared.b64' with these operands needs PTX 7.8+, sm_90+"));
   CHECK(said(with_header("7.0", "sm_90", "")) == "'sm_90' needs PTX 7.8 or later\n");
   CHECK(said(with_header("8.0", "sm_80", "this_is_no_ptx %r0;\nthis_is_no_ptx %r1;"))
             .starts_with("unknown instruction 'this_is_no_ptx'"));
