@@ -59,6 +59,7 @@ public:
               std::span<const LaneRef> values) override;
   void fence(Warp& warp) override;
   void proxy_fence(Warp& warp) override;
+  void tensor_fence(Warp& warp, bool before) override;
   void product_reads(Warp& warp, const MicroOp& op, const uint64_t* addresses, uint64_t bytes,
                      uint32_t number) override;
   void products_done(Warp& warp, uint32_t number) override;
@@ -129,6 +130,9 @@ private:
   size_t proxied_place(uint32_t rank, unsigned warp) const {
     return ranks() * maximum_agents + rank * maximum_warps + warp;
   }
+  size_t tensor_place(uint32_t rank, unsigned agent) const {
+    return ranks() * (maximum_agents + maximum_warps) + rank * maximum_agents + agent;
+  }
   uint64_t place_bytes() const { return 2 * (sizeof(Clock) + numbers_of_clock(ranks()) * sizeof(uint32_t)); }
   bool has_room_for_places();
   Strength strength(const MicroOp& op);
@@ -172,8 +176,9 @@ private:
   MemoryShare share_;               // of given_
   size_t most_given_ = 0;           // number of addresses with reserved memory
   std::array<Clock, maximum_warps> clocks_{};
-  std::array<Clock, maximum_warps> fenced_{};  // released by a strong write
-  std::array<Clock, maximum_warps> pending_{}; // found by strong reads, until a fence
+  std::array<Clock, maximum_warps> fenced_{};        // released by a strong write
+  std::array<Clock, maximum_warps> pending_{};       // found by strong reads, until a fence
+  std::array<Clock, maximum_warps> tensor_fenced_{}; // of accesses to tensor memory alone, released by a strong write
   std::array<bool, maximum_warps> has_fenced_{};
   std::vector<uint64_t> changed_tensor_maps_;
   std::array<Clock, 16> barrier_clocks_{};

@@ -17,14 +17,15 @@ inline constexpr unsigned maximum_agents = shadow_readers; // warps, and the mat
 // and those of other blocks.
 struct Clock {
   // The latest clock of each agent, by rank and agent; then that of the latest write of each warp which asynchronous
-  // operations may read, by rank and warp. Empty: no order is known.
+  // operations may read, by rank and warp; then the clock of each agent, by rank and agent, up to which its accesses to
+  // tensor memory, but not others, are known (tcgen05.fence). Empty: no order is known.
   std::vector<uint32_t> known;
   uint32_t others = 0; // the moment up to which all accesses of all blocks have happened before
   uint32_t fenced = 0; // the moment of the last fence
 };
 
 inline size_t numbers_of_clock(uint32_t ranks) {
-  return size_t(ranks) * (maximum_agents + maximum_warps);
+  return size_t(ranks) * (2 * maximum_agents + maximum_warps);
 }
 
 inline void join(Clock& clock, const Clock& other) {

@@ -38,9 +38,10 @@ void BlockChecker::synchronise(Warp& warp, GivenClocks& given, uint64_t place, b
   if (strength.releases) {
     join(given[place], clocks_[self]);
     ++known(clocks_[self], self);
-  } else if (has_fenced_[self]) {
-    join(given[place], fenced_[self]);
+    return;
   }
+  if (has_fenced_[self]) join(given[place], fenced_[self]);
+  if (!tensor_fenced_[self].known.empty()) join(given[place], tensor_fenced_[self]);
 }
 
 void BlockChecker::fence(Warp& warp) {
@@ -50,6 +51,18 @@ void BlockChecker::fence(Warp& warp) {
   fenced_[self] = clocks_[self];
   has_fenced_[self] = true;
   ++known(clocks_[self], self);
+}
+
+void BlockChecker::tensor_fence(Warp& warp, bool before) {
+  const unsigned self = warp.index;
+  const size_t agents = size_t(ranks()) * maximum_agents, tensor = tensor_place(0, 0);
+  const std::vector<uint32_t>& from = before ? clocks_[self].known : pending_[self].known;
+  std::vector<uint32_t>& to = before ? tensor_fenced_[self].known : clocks_[self].known;
+  if (from.empty()) return;
+  to.resize(numbers_of_clock(ranks()));
+  for (size_t i = 0; i < agents; ++i)
+    to[tensor + i] = std::max({to[tensor + i], from[i], from[tensor + i]});
+  if (before) ++known(clocks_[self], self);
 }
 
 void BlockChecker::release(Warp& warp, Space space, uint64_t address) {
@@ -89,7 +102,9 @@ void BlockChecker::barrier_completed(Block& block, unsigned number, uint32_t wai
 void BlockChecker::cluster_arrived(Warp& warp, bool relaxed) {
   join(clocks_[warp.index], pending_[warp.index]);
   join(home().cluster_arriving_.reached, clocks_[warp.index]);
-  if (!relaxed) {
+  if (relaxed) {
+    join(home().cluster_arriving_.released, tensor_fenced_[warp.index]);
+  } else {
     join(home().cluster_arriving_.released, clocks_[warp.index]);
     fenced_[warp.index] = clocks_[warp.index];
   }

@@ -43,7 +43,7 @@ void BlockChecker::start_block(Block& block) {
   shared_.clear();
   local_.clear();
   for (unsigned warp = 0; warp < maximum_warps; ++warp) {
-    clocks_[warp] = fenced_[warp] = pending_[warp] = {};
+    clocks_[warp] = fenced_[warp] = pending_[warp] = tensor_fenced_[warp] = {};
     clocks_[warp].known.resize(numbers_of_clock(ranks()));
     known(clocks_[warp], warp) = 1;
   }
@@ -320,7 +320,8 @@ void BlockChecker::release_products(Warp& warp, Space space, uint64_t address, u
 
 bool BlockChecker::knows(const Warp& warp, uint32_t rank, uint32_t of, uint32_t clock, bool by_products) const {
   const unsigned agent = by_products ? maximum_warps + of / warps_of_group : of;
-  return clock <= clocks_[warp.index].known[rank * maximum_agents + agent];
+  const std::vector<uint32_t>& known = clocks_[warp.index].known;
+  return clock <= std::max(known[rank * maximum_agents + agent], known[tensor_place(rank, agent)]);
 }
 
 void BlockChecker::tensor_memory_misuse(Warp& warp, const MicroOp& op, std::string_view what,

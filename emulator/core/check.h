@@ -23,7 +23,8 @@
 // Registers shared with other instructions need a wgmma.fence in between.
 //
 // Cells of tensor memory are ordered in the same way (emulator/tensor_memory/cell_check.h): a commit after a product
-// arrives at an mbarrier, and the product is ordered before everything after a successful test of that phase.
+// arrives at an mbarrier, and the product is ordered before everything after a successful test of that phase. .relaxed
+// operations order accesses to tensor memory between a tcgen05.fence::before_thread_sync and an ::after_thread_sync.
 //
 // On global memory a race includes a plain store that changes the bytes; strong accesses alone are no race, nor is a
 // read of strongly written data. Blocks are ordered by strong accesses with a fence before the write: everything before
@@ -90,6 +91,9 @@ public:
   virtual void fence(Warp& warp) = 0;
   // fence.proxy.async: asynchronous operations may read the writes that the warp is ordered after.
   virtual void proxy_fence(Warp& warp) = 0;
+  // tcgen05.fence: accesses to tensor memory before it are ordered before later strong writes of the warp (`before`),
+  // or those that strong reads have found are ordered before accesses after it.
+  virtual void tensor_fence(Warp& warp, bool before) = 0;
   // Lanes of warp.mask: addresses in shared memory read by product `number` (from 1 on) of the warp's group.
   virtual void product_reads(Warp& warp, const MicroOp& op, const uint64_t* addresses, uint64_t bytes,
                              uint32_t number) = 0;
@@ -100,8 +104,8 @@ public:
   virtual void release_products(Warp& warp, Space space, uint64_t address, uint32_t number) = 0;
   // The warp's own component of its vector clock.
   virtual uint32_t moment(const Warp& warp) const = 0;
-  // Whether the warp is ordered after time `clock` of warp `of` in block `rank` of the cluster. With `by_products`,
-  // `clock` is the number of a matrix product in that warp's group.
+  // Whether the warp's accesses to tensor memory are ordered after time `clock` of warp `of` in block `rank` of the
+  // cluster. With `by_products`, `clock` is the number of a matrix product in that warp's group.
   virtual bool knows(const Warp& warp, uint32_t rank, uint32_t of, uint32_t clock, bool by_products) const = 0;
   // Reports a race on tensor memory or a misuse of it. `what`: the message. `other`: the second instruction of a race,
   // and its warp.

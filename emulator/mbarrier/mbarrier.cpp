@@ -22,6 +22,7 @@ constexpr uint32_t flag_expect = 1u << 17; // arrive.expect_tx
 constexpr uint32_t flag_drop = 1u << 18;
 constexpr uint32_t flag_parity = 1u << 19;
 constexpr uint32_t flag_conditional = 1u << 20; // the phase that ends only if nothing was reported
+constexpr uint32_t flag_relaxed = 1u << 21;     // orders nothing but with fences
 
 // copies_arrive: the copies' arrival is among those that the barrier expects; copies_join: it is expected in addition.
 enum class BarrierAction : uint8_t { init, invalidate, arrive, expect, complete, copies_arrive, copies_join };
@@ -116,7 +117,7 @@ template <BarrierAction action> const MicroOp* change_barriers(Warp& warp, const
   uint64_t addresses[warp_size];
   all_addresses(warp, op.source[0], op.flags & flag_narrow_first, op.immediate, addresses);
   // An arrival releases the warp's writes, as a fence does.
-  if (block.checker) block.checker->fence(warp);
+  if (block.checker && !(op.flags & flag_relaxed)) block.checker->fence(warp);
   constexpr bool writes_only = action == BarrierAction::init || action == BarrierAction::invalidate;
   if (block.watch_memory &&
       !watch_access(warp, op, space, addresses, 8, writes_only ? AccessKind::store : AccessKind::atomic))
@@ -130,7 +131,7 @@ template <BarrierAction action> const MicroOp* change_barriers(Warp& warp, const
 template <BarrierAction action> const MicroOp* change_cluster_barriers(Warp& warp, const MicroOp& op) {
   Block& block = *warp.block;
   const bool generic = static_cast<Space>(op.flags & 0xff) == Space::generic;
-  if (block.checker) block.checker->fence(warp);
+  if (block.checker && !(op.flags & flag_relaxed)) block.checker->fence(warp);
   return for_each_lane(warp, op, [&](unsigned lane) {
     uint64_t address = lane_address(warp, op.source[0], op.flags & flag_narrow_first, op.immediate, lane);
     if (generic) {
@@ -183,7 +184,7 @@ const MicroOp* test_barriers(Warp& warp, const MicroOp& op) {
   all_addresses(warp, op.source[0], op.flags & flag_narrow_first, op.immediate, addresses);
   if (block.watch_memory && !watch_access(warp, op, space, addresses, 8, AccessKind::load)) return nullptr;
   // A wait acquires the writes of other threads, as a fence does.
-  if (block.checker) block.checker->fence(warp);
+  if (block.checker && !(op.flags & flag_relaxed)) block.checker->fence(warp);
   bool any_over = false;
   const MicroOp* next = for_each_lane(warp, op, [&](unsigned lane) {
     std::byte* host = lane_bytes(warp, op, lane, space, addresses[lane], 8, 8, "mbarrier operation");
@@ -258,7 +259,8 @@ void emit_barrier_operation(Decoder& decoder, Handler handler, const BarrierOper
     operand = decoder.source(decoder.operands()[position], lanes_of_bits(names.operand_bits));
   const Space space = decode_space(decoder.form().space);
   MicroOp& op = decoder.emit(handler);
-  op.flags = names.flags | static_cast<uint32_t>(space) | (address.narrow ? flag_narrow_first : 0);
+  op.flags = names.flags | static_cast<uint32_t>(space) | (address.narrow ? flag_narrow_first : 0) |
+             (decoder.form().has(ir::Modifier::relaxed) ? flag_relaxed : 0);
   op.count = static_cast<uint8_t>(names.operand_bits / 8);
   op.source[0] = address.base;
   op.source[1] = operand;

@@ -2,7 +2,7 @@
 // and deallocates them. Each block has its own tensor memory, so an allocation that does not fit waits for a dealloc
 // by another warp of its block; without one the launch ends as a deadlock. With .cta_group::2 the first block of a pair
 // that allocates does so for both, and the other one gets the same columns with its own alloc; each block deallocates
-// its own columns.
+// its own columns. An allocation with .exclusive and another one wait for each other.
 #include "emulator/core/check.h"
 #include "emulator/core/watch.h"
 #include "emulator/special/async_access.h"
@@ -18,8 +18,12 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-bool is_legal_size(uint32_t columns) {
-  return columns >= least_tensor_columns && columns <= tensor_columns && std::has_single_bit(columns);
+constexpr uint32_t flag_exclusive = 1u << 18; // above flag_pair
+
+// With .exclusive a multiple of 32 (PTX ISA 9.4), else a power of two.
+bool is_legal_size(uint32_t columns, bool exclusive) {
+  return columns >= least_tensor_columns && columns <= tensor_columns &&
+         (exclusive ? columns % least_tensor_columns == 0 : std::has_single_bit(columns));
 }
 
 const MicroOp* fail(const Collective& all, std::string message) {
@@ -51,9 +55,10 @@ std::optional<uint32_t> take_columns(const TensorPair& pair, TensorMemory& own, 
     return mine.begin;
   }
   TensorMemory* other = &own == pair.even ? pair.odd : pair.even;
+  const bool exclusive = op.flags & flag_exclusive;
   const uint32_t begin = own.find_free(columns, other);
-  if (begin == tensor_columns) return std::nullopt;
-  const TensorMemory::Allocation made{begin, columns, warp.index, &op};
+  if (begin == tensor_columns || own.excludes(exclusive)) return std::nullopt;
+  const TensorMemory::Allocation made{begin, columns, warp.index, &op, exclusive};
   own.allocate(made);
   if (!other) return begin;
   other->allocate(made);
@@ -76,11 +81,10 @@ const MicroOp* allocate(Warp& running, const MicroOp& instruction) {
     if (!is_same_in_all_lanes(all, sizes))
       return (void)fail(all, "lanes of the warp allocate different numbers of columns");
     const uint32_t columns = sizes[lane];
-    if (!is_legal_size(columns))
-      return (void)fail(all,
-                        fmt::format("an allocation of {} columns of tensor memory, which is no power of two from 32 "
-                                    "to 512",
-                                    columns));
+    const bool exclusive = op.flags & flag_exclusive;
+    if (!is_legal_size(columns, exclusive))
+      return (void)fail(all, fmt::format("an allocation of {} columns of tensor memory, which is no {} from 32 to 512",
+                                         columns, exclusive ? "multiple of 32" : "power of two"));
     if (own->has_relinquished)
       return (void)fail(all, "tcgen05.alloc in a block that has given up the right to allocate");
     const uint64_t address = lane_address(warp, op.source[0], op.flags & flag_narrow_first, op.immediate, lane);
@@ -119,10 +123,11 @@ const MicroOp* deallocate(Warp& running, const MicroOp& instruction) {
       return (void)fail(all, "lanes of the warp deallocate different columns");
     const uint32_t address = addresses[std::countr_zero(all.lanes())], columns = sizes[std::countr_zero(all.lanes())];
     const TensorMemory::Allocation* allocation = address < tensor_columns ? own->allocation_at(address) : nullptr;
-    if (!allocation || allocation->columns != columns)
+    const bool exclusive = op.flags & flag_exclusive;
+    if (!allocation || allocation->columns != columns || allocation->exclusive != exclusive)
       return (void)fail(all,
-                        fmt::format("tcgen05.dealloc of {} columns at {:#x} of tensor memory, which is no allocation",
-                                    columns, address));
+                        fmt::format("tcgen05.dealloc of {} columns at {:#x} of tensor memory, which is no allocation{}",
+                                    columns, address, exclusive ? " with .exclusive" : ""));
     own->deallocate(address);
   });
 }
@@ -137,9 +142,10 @@ const MicroOp* relinquish(Warp& running, const MicroOp& instruction) {
 
 void decode_tensor_allocation(Decoder& decoder) {
   const ir::Form& form = decoder.form();
-  const uint32_t pair = form.has(ir::Modifier::cta_group_2) ? flag_pair : 0;
+  const uint32_t flags =
+      (form.has(ir::Modifier::cta_group_2) ? flag_pair : 0) | (form.has(ir::Modifier::exclusive) ? flag_exclusive : 0);
   if (form.has(ir::Modifier::relinquish_alloc_permit)) {
-    decoder.emit(&relinquish).flags = pair;
+    decoder.emit(&relinquish).flags = flags;
     return;
   }
   const auto word = [&](unsigned index) {
@@ -148,7 +154,7 @@ void decode_tensor_allocation(Decoder& decoder) {
   if (form.has(ir::Modifier::dealloc)) {
     const LaneRef address = word(0), columns = word(1);
     MicroOp& op = decoder.emit(&deallocate);
-    op.flags = pair;
+    op.flags = flags;
     op.source[0] = address;
     op.source[1] = columns;
     return;
@@ -156,7 +162,7 @@ void decode_tensor_allocation(Decoder& decoder) {
   const AddressSource to = address_source(decoder, 0);
   const LaneRef columns = word(1);
   MicroOp& op = decoder.emit(&allocate);
-  op.flags = static_cast<uint32_t>(decode_space(form.space)) | (to.narrow ? flag_narrow_first : 0) | pair;
+  op.flags = static_cast<uint32_t>(decode_space(form.space)) | (to.narrow ? flag_narrow_first : 0) | flags;
   op.source[0] = to.base;
   op.source[1] = columns;
   op.immediate = to.offset;

@@ -32,11 +32,13 @@ struct Check {
     if (before.by_operation) {
       if (checker().knows(warp, before.rank, before.warp, before.clock, true)) return true;
       return tell(before, fmt::format("cells that this instruction {} are {} by an asynchronous operation whose commit "
-                                      "the warp knows nothing of (no wait at its mbarrier)",
+                                      "the warp knows nothing of (no wait at its mbarrier, or a .relaxed one without "
+                                      "tcgen05.fence::after_thread_sync)",
                                       writes ? "writes" : "reads", did));
     }
     if (!same_warp && !checker().knows(warp, before.rank, before.warp, before.clock, false))
-      return tell(before, fmt::format("cells that this instruction {} are {} by warp {}, and nothing orders the two",
+      return tell(before, fmt::format("cells that this instruction {} are {} by warp {}, and nothing orders the two "
+                                      "(.relaxed operations do with a tcgen05.fence on each side)",
                                       writes ? "writes" : "reads", did, before.warp));
     const bool was_load = std::string_view(did) == "read";
     if (was_load && same_warp && !here.by_operation) return true; // ordered by the warp's registers

@@ -2,8 +2,9 @@
 //
 // Products and copies issued by one thread are ordered among themselves (PTX ISA 9.7.16.6, "Memory consistency
 // model"), and with everything after an mbarrier that a commit arrives at. Loads and stores of warps are ordered as
-// accesses to shared memory are, once the warp has waited for them. There is one record for 16 lanes
-// of a column. tcgen05.fence is not checked: compilers omit it next to a barrier.
+// accesses to shared memory are, once the warp has waited for them, and also by .relaxed operations between two
+// tcgen05.fence. Synchronisation that releases and acquires needs none ("the standard memory consistency model ... also
+// apply", 9.7.16.6.3), and compilers write none. There is one record for 16 lanes of a column.
 #pragma once
 
 #include "emulator/tensor_memory/tensor_memory.h"

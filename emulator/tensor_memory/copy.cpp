@@ -61,7 +61,7 @@ bool issue_copy(Warp& warp, const MicroOp& op, unsigned lane) {
   const uint32_t number = own->next_operation(warp.index);
   TensorOperation operation;
   operation.thread = warp.index * warp_size + lane;
-  operation.is_copy = true;
+  operation.kind = TensorOperation::Kind::copy;
   operation.copy = {&form, pair.even, pair.odd, warp.lanes<uint64_t>(operands.source)[lane],
                     static_cast<uint32_t>(lane_address(warp, operands.target.base, operands.target.narrow,
                                                        operands.target.offset, lane))};
@@ -82,11 +82,7 @@ bool issue_copy(Warp& warp, const MicroOp& op, unsigned lane) {
       if (memory) check_cells(warp, op, *memory, range, CellUse::operation_write, number);
   }
   warp.block->take_fuel(form.rows * form.chunks / 8);
-  if (own->is_late() && own->is_full()) {
-    warp.block->fail(warp, op, lane,
-                     "more operations on tensor memory that nothing has waited for than the emulator keeps");
-    return false;
-  }
+  if (!own->has_room(warp, op, lane)) return false;
   own->issue(std::move(operation));
   return true;
 }

@@ -24,6 +24,8 @@ ScalarType element_type(ProductKind kind, uint32_t code) {
     return code == 2 ? ScalarType::tf32 : ScalarType::none;
   case ProductKind::i8:
     return code == 0 ? ScalarType::u8 : code == 1 ? ScalarType::s8 : ScalarType::none;
+  case ProductKind::ti16:
+    return code == 3 ? ScalarType::b16 : ScalarType::none;
   case ProductKind::f8f6f4:
   case ProductKind::mxf8f6f4: {
     constexpr ScalarType types[] = {ScalarType::e4m3, ScalarType::e5m2, ScalarType::none, ScalarType::e2m3,
@@ -38,7 +40,7 @@ ScalarType element_type(ProductKind kind, uint32_t code) {
 }
 
 unsigned depth(const ProductForm& form) {
-  const unsigned dense = form.kind == ProductKind::f16                                          ? 16
+  const unsigned dense = form.kind == ProductKind::f16 || form.kind == ProductKind::ti16        ? 16
                          : form.kind == ProductKind::tf32                                       ? 8
                          : form.kind == ProductKind::mxf4 || form.kind == ProductKind::mxf4nvf4 ? 64
                                                                                                 : 32;
@@ -48,7 +50,7 @@ unsigned depth(const ProductForm& form) {
 // The code of the accumulator's type: 0 f16, 1 f32, 2 s32.
 bool read_sums(const ProductForm& form, uint32_t code, SumType& sums) {
   sums = code == 0 ? SumType::f16 : code == 1 ? SumType::f32 : SumType::s32;
-  if (form.kind == ProductKind::i8) return code == 2;
+  if (form.kind == ProductKind::i8 || form.kind == ProductKind::ti16) return code == 2;
   if (form.kind == ProductKind::tf32) return code == 1;
   return code <= 1;
 }
@@ -128,6 +130,8 @@ std::string read_descriptor(uint32_t word, const ProductForm& form, InstructionD
       return "an instruction descriptor that saturates sums of floating point";
     if (form.kind == ProductKind::i8 && (made.negates_a || made.negates_b))
       return "an instruction descriptor that negates whole numbers";
+    if (form.kind == ProductKind::ti16 && (made.a_rows_major || made.b_columns_major))
+      return "transposed matrices of kind::ti16 are not emulated: two tables of PTX ISA 9.4 contradict each other";
   }
   if (bits.field(30, 2) && form.weights_stay) return "a matrix B that is shifted (.ws) is not emulated";
   if (std::string wrong = check_shape(form, made); !wrong.empty()) return wrong;

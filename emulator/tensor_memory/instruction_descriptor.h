@@ -9,7 +9,7 @@
 
 namespace ptxrewrite::emulator {
 
-enum class ProductKind : uint8_t { f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4, mxf4nvf4 };
+enum class ProductKind : uint8_t { f16, tf32, f8f6f4, i8, ti16, mxf8f6f4, mxf4, mxf4nvf4 };
 
 // The static properties of a tcgen05.mma, which come from its form and not from its descriptors.
 struct ProductForm {
@@ -23,6 +23,8 @@ struct ProductForm {
 
 enum class SumType : uint8_t { f16, f32, s32 };
 
+// Elements of kind::ti16 (PTX ISA 9.4: .s1z4m11) have a sign and a magnitude of 11 bits, with four bits between them
+// that are zeros; they are described as b16.
 struct InstructionDescriptor {
   ir::ScalarType a_type = ir::ScalarType::none, b_type = ir::ScalarType::none;
   SumType sums = SumType::f32;

@@ -1,4 +1,4 @@
-// The table rows of tcgen05, and its commits and fences.
+// The table rows of tcgen05, and its commits, shifts and fences.
 //
 // A commit makes an mbarrier track the completion of all earlier operations of its thread (PTX ISA 9.7.16.12). Fences
 // have no effect on the emulator's order of operations; only --check uses them.
@@ -9,6 +9,7 @@
 #include "emulator/memory/mbarrier_word.h"
 #include "emulator/special/async_access.h"
 #include "emulator/special/collective.h"
+#include "emulator/tensor_memory/cell_check.h"
 #include "emulator/tensor_memory/tensor_memory.h"
 
 #include <fmt/format.h>
@@ -26,11 +27,7 @@ bool commit_to(Warp& warp, const MicroOp& op, unsigned lane, TensorMemory& memor
   if (!barrier) return false;
   if (block.checker) block.checker->release_products(warp, space, address, memory.last_operation(warp.index));
   if (memory.is_late()) {
-    if (memory.is_full()) {
-      block.fail(warp, op, lane,
-                 "more operations on tensor memory that nothing has waited for than the emulator keeps");
-      return false;
-    }
+    if (!memory.has_room(warp, op, lane)) return false;
     TensorOperation commit;
     commit.thread = warp.index * warp_size + lane;
     commit.barrier = barrier;
@@ -58,15 +55,49 @@ const MicroOp* commit(Warp& warp, const MicroOp& op) {
   });
 }
 
-const MicroOp* fence(Warp&, const MicroOp& op) {
+bool shift_lane(Warp& warp, const MicroOp& op, unsigned lane) {
+  const unsigned group = op.flags & flag_pair ? 2 : 1;
+  TensorPair pair;
+  if (!find_tensor_pair(warp, op, group, pair)) return false;
+  TensorMemory* own = own_tensor_memory(warp, op, group);
+  const TensorAddress at = tensor_address(
+      static_cast<uint32_t>(lane_address(warp, op.source[0], op.flags & flag_narrow_first, op.immediate, lane)));
+  if (at.lane != 0) {
+    warp.block->fail(warp, op, lane,
+                     fmt::format("tcgen05.shift of a matrix that begins in lane {}: only lane 0 is emulated", at.lane),
+                     FaultKind::illegal_address);
+    return false;
+  }
+  const uint32_t number = own->next_operation(warp.index);
+  for (TensorMemory* memory : {pair.even, pair.odd}) {
+    if (!memory) continue;
+    if (!is_in_allocation(warp, op, lane, *memory, "tcgen05.shift", at, tensor_lanes, shifted_columns)) return false;
+    if (!warp.block->checker) continue;
+    const CellRange range{all_groups, at.column, shifted_columns};
+    check_cells(warp, op, *memory, range, CellUse::operation_write, number);
+  }
+  if (!own->has_room(warp, op, lane)) return false;
+  TensorOperation operation;
+  operation.thread = warp.index * warp_size + lane;
+  operation.kind = TensorOperation::Kind::shift;
+  operation.shift = {pair.even, pair.odd, at.column};
+  own->issue(std::move(operation));
+  return true;
+}
+
+// op.source: address.
+const MicroOp* shift(Warp& warp, const MicroOp& op) {
+  return for_each_lane(warp, op, [&](unsigned lane) { return shift_lane(warp, op, lane); });
+}
+
+template <bool before> const MicroOp* fence(Warp& warp, const MicroOp& op) {
+  if (MemoryChecker* checker = warp.block->checker.get()) checker->tensor_fence(warp, before);
   return &op + 1;
 }
 
 void decode_tensor_memory(Decoder& decoder, ir::InstructionId) {
   using enum ir::Modifier;
   const ir::Form& form = decoder.form();
-  if (form.has(exclusive) || form.has(sync_restrict_shared_read_mma_a))
-    return decoder.unsupported("tcgen05 instructions of PTX 9.4 are not emulated");
   if (form.has(fence_before_thread_sync) || form.has(fence_after_thread_sync)) return decode_tensor_fence(decoder);
   if (form.has(wait_ld) || form.has(wait_st)) return decode_tensor_wait(decoder);
   if (form.has(alloc) || form.has(dealloc) || form.has(relinquish_alloc_permit))
@@ -75,7 +106,7 @@ void decode_tensor_memory(Decoder& decoder, ir::InstructionId) {
   if (form.has(mma)) return decode_tensor_product(decoder);
   if (form.has(cp)) return decode_tensor_copy_down(decoder);
   if (form.has(ir::Modifier::commit)) return decode_tensor_commit(decoder);
-  decoder.unsupported("tcgen05.shift is not emulated: public text does not say in which direction lanes go");
+  decode_tensor_shift(decoder);
 }
 
 } // namespace
@@ -96,8 +127,16 @@ void decode_tensor_commit(Decoder& decoder) {
   op.immediate = barrier.offset;
 }
 
+void decode_tensor_shift(Decoder& decoder) {
+  const AddressSource place = address_source(decoder, 0);
+  MicroOp& op = decoder.emit(&shift);
+  op.flags = (place.narrow ? flag_narrow_first : 0) | (decoder.form().has(ir::Modifier::cta_group_2) ? flag_pair : 0);
+  op.source[0] = place.base;
+  op.immediate = place.offset;
+}
+
 void decode_tensor_fence(Decoder& decoder) {
-  decoder.emit(&fence);
+  decoder.emit(decoder.form().has(ir::Modifier::fence_before_thread_sync) ? &fence<true> : &fence<false>);
 }
 
 void add_tensor_memory_operations(OperationTable& table) {

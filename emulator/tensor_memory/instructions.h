@@ -13,6 +13,7 @@ void decode_tensor_transfer(Decoder& decoder);   // ld, st
 void decode_tensor_wait(Decoder& decoder);       // wait::ld, wait::st
 void decode_tensor_product(Decoder& decoder);    // mma
 void decode_tensor_copy_down(Decoder& decoder);  // cp
+void decode_tensor_shift(Decoder& decoder);      // shift
 void decode_tensor_commit(Decoder& decoder);
 void decode_tensor_fence(Decoder& decoder);
 

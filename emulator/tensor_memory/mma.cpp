@@ -200,8 +200,7 @@ bool Issue::run() {
     if (memory && warp_.block->checker) check_order(*memory);
   const InstructionDescriptor& shape = issue_.descriptor;
   warp_.block->take_fuel(shape.m / 64 * uint64_t(shape.n) * shape.k / 256);
-  if (own->is_late() && own->is_full())
-    return fail("more operations on tensor memory that nothing has waited for than the emulator keeps");
+  if (!own->has_room(warp_, op_, lane_)) return false;
   TensorOperation operation;
   operation.thread = warp_.index * warp_size + lane_;
   operation.product = issue_;
@@ -217,10 +216,10 @@ const MicroOp* issue_product(Warp& warp, const MicroOp& op) {
 
 std::optional<ProductKind> kind_of(const ir::Form& form) {
   constexpr std::pair<ir::Modifier, ProductKind> kinds[] = {
-      {ir::Modifier::kind_f16, ProductKind::f16},           {ir::Modifier::kind_tf32, ProductKind::tf32},
-      {ir::Modifier::kind_f8f6f4, ProductKind::f8f6f4},     {ir::Modifier::kind_i8, ProductKind::i8},
-      {ir::Modifier::kind_mxf8f6f4, ProductKind::mxf8f6f4}, {ir::Modifier::kind_mxf4, ProductKind::mxf4},
-      {ir::Modifier::kind_mxf4nvf4, ProductKind::mxf4nvf4}};
+      {ir::Modifier::kind_f16, ProductKind::f16},       {ir::Modifier::kind_tf32, ProductKind::tf32},
+      {ir::Modifier::kind_f8f6f4, ProductKind::f8f6f4}, {ir::Modifier::kind_i8, ProductKind::i8},
+      {ir::Modifier::kind_ti16, ProductKind::ti16},     {ir::Modifier::kind_mxf8f6f4, ProductKind::mxf8f6f4},
+      {ir::Modifier::kind_mxf4, ProductKind::mxf4},     {ir::Modifier::kind_mxf4nvf4, ProductKind::mxf4nvf4}};
   for (const auto& [word, kind] : kinds)
     if (form.has(word)) return kind;
   return std::nullopt;
@@ -236,9 +235,11 @@ unsigned scale_count_of(const ir::Form& form, ProductKind kind) {
 
 const char* why_not_emulated(const ir::Form& form) {
   using enum ir::Modifier;
-  if (form.has(decompress_lut_b)) return "matrices B that are decompressed by a table";
-  if (form.has(ashift)) return "matrices A that are shifted (.ashift)";
-  if (form.has(kind_ti16)) return "matrix products of kind::ti16, which no public text describes,";
+  if (form.has(decompress_lut_b))
+    return "matrices B that are decompressed by a table, whose layout public text shows in figures only,";
+  if (form.has(ashift))
+    return "matrices A that are shifted (.ashift): public text does not say whether the product takes "
+           "their rows before or after the shift; they";
   return nullptr;
 }
 
@@ -287,7 +288,8 @@ void decode_tensor_product(Decoder& decoder) {
     } else if (*kind == ProductKind::f16 || *kind == ProductKind::tf32) {
       operands.d_shift = static_cast<unsigned>(operand(next).immediate) & 15;
     } else {
-      return decoder.unsupported("a scale of D that is not emulated with this kind of product");
+      return decoder.unsupported(
+          "a scale of D, which the manual has for kind::f16 and kind::tf32 only, is not emulated");
     }
   }
   const uint32_t description = add_description(decoder, std::move(operands));

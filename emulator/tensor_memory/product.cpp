@@ -46,6 +46,16 @@ Scratch& scratch() {
   return kept;
 }
 
+// The numbers of kind::ti16; bits 11 to 14 are zeros.
+void decode_whole_numbers(const std::byte* packed, unsigned count, float* numbers) {
+  for (unsigned i = 0; i < count; ++i) {
+    uint16_t code;
+    std::memcpy(&code, packed + 2 * i, sizeof code);
+    const auto magnitude = static_cast<float>(code & 0x7ff);
+    numbers[i] = code & 0x8000 ? -magnitude : magnitude;
+  }
+}
+
 bool lies_in_chunks(const ProductForm& form) {
   return form.kind == ProductKind::f8f6f4 || form.kind == ProductKind::mxf8f6f4;
 }
@@ -63,7 +73,11 @@ struct SharedLines {
     const unsigned elements = chunk_elements(type, lies_in_chunks(form));
     float chunk[32];
     const auto decode = [&](uint32_t row, uint32_t number) {
-      decode_chunk(type, lies_in_chunks(form), block.shared + chunk_address(operand, mn_major, row, number), chunk);
+      const std::byte* bytes = block.shared + chunk_address(operand, mn_major, row, number);
+      if (form.kind == ProductKind::ti16)
+        decode_whole_numbers(bytes, elements, chunk);
+      else
+        decode_chunk(type, lies_in_chunks(form), bytes, chunk);
     };
     if (!mn_major) {
       for (unsigned line = 0; line < lines; ++line)
@@ -114,6 +128,7 @@ public:
     const unsigned in_fold = shape_.n / places_.folds;
     const unsigned fold = first / in_fold, column = tensor_address(issue_.d).column + first % in_fold;
     const float* a = scratch().a.data() + (form_.a_in_memory ? fold * places_.rows * stored_elements() : 0);
+    if (form_.kind == ProductKind::ti16) return add_whole_products(fold, column, a, b);
     float sums[most_rows * tile_columns];
     if (shape_.sums == SumType::s32)
       std::fill_n(sums, places_.rows * tile_columns, 0.0f);
@@ -152,7 +167,9 @@ private:
     for (unsigned i = 0; i < a_columns; ++i)
       words[i] = memory_.cell(place.lane + places_.lane(row, fold), place.column + i);
     const auto* bytes = reinterpret_cast<const std::byte*>(words);
-    if (lies_in_chunks(form_))
+    if (form_.kind == ProductKind::ti16)
+      decode_whole_numbers(bytes, count, numbers);
+    else if (lies_in_chunks(form_))
       decode_containers(shape_.a_type, bytes, count, numbers);
     else
       decode_elements(shape_.a_type, bytes, count, numbers);
@@ -190,6 +207,24 @@ private:
       for (unsigned row = 0; row < places_.rows; ++row) {
         const uint32_t at = lane(row, fold);
         if (!is_disabled(at)) cells[at] = stored(sums[row * tile_columns + i], cells[at]);
+      }
+    }
+  }
+
+  // Sums of products of 22 bits do not fit in f32.
+  void add_whole_products(unsigned fold, unsigned column, const float* a, const float* b) {
+    const unsigned stored = stored_elements();
+    for (unsigned i = 0; i < tile_columns; ++i) {
+      uint32_t* cells = memory_.column(column + i);
+      for (unsigned row = 0; row < places_.rows; ++row) {
+        const uint32_t at = lane(row, fold);
+        if (is_disabled(at)) continue;
+        const uint8_t* columns = form_.sparse ? kept(fold) + row * stored : nullptr;
+        int32_t sum = 0; // below 2^27
+        for (unsigned k = 0; k < stored; ++k)
+          sum += static_cast<int32_t>(a[row * stored + k]) *
+                 static_cast<int32_t>(b[(columns ? columns[k] : k) * tile_columns + i]);
+        cells[at] = (issue_.adds ? cells[at] : 0) + static_cast<uint32_t>(sum);
       }
     }
   }
@@ -293,6 +328,15 @@ void carry_out(const CopyIssue& issue) {
                          target.column + number * static_cast<uint32_t>(std::size(words)) + i) = words[i];
       }
   }
+}
+
+void carry_out(const ShiftIssue& issue) {
+  for (TensorMemory* memory : {issue.even, issue.odd})
+    for (unsigned i = 0; memory && i < shifted_columns; ++i) {
+      uint32_t* column = memory->column(issue.column + i);
+      for (unsigned quarter = 0; quarter < tensor_lanes; quarter += lanes_of_quarter)
+        std::copy(column + quarter + 1, column + quarter + lanes_of_quarter, column + quarter);
+    }
 }
 
 } // namespace ptxrewrite::emulator

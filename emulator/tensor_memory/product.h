@@ -77,4 +77,14 @@ struct CopyIssue {
 };
 void carry_out(const CopyIssue& issue);
 
+// tcgen05.shift: rows of 32 bytes move to the lane before theirs (PTX ISA 9.7.16.9.3), in each warp's quarter of the
+// lanes on its own, whose last row keeps its value: measured on a B200 by cicuvc's public notes on SASS (UTCSHIFT).
+struct ShiftIssue {
+  TensorMemory* even = nullptr;
+  TensorMemory* odd = nullptr;
+  uint32_t column = 0;
+};
+inline constexpr unsigned shifted_columns = 8;
+void carry_out(const ShiftIssue& issue);
+
 } // namespace ptxrewrite::emulator

@@ -3,7 +3,7 @@
 // rows per block, and for .ws):
 //
 //   8 and 4 bits   row r in lane r; 4 bits for each 4 elements (4 pairs of elements of 4 bits), in two columns
-//   f16, tf32      16 bits for each half of a row along K: half h in lane r % 8 + 8 h + r / 16 * 16, in the low
+//   16 bits, tf32  16 bits for each half of a row along K: half h in lane r % 8 + 8 h + r / 16 * 16, in the low
 //                  half of the column if r / 8 is even, in the high half if it is odd; 4 bits for each 4 elements
 //                  of 16 bits, or 2 of tf32. The column is that of the address, which is even, or the next one,
 //                  depending on the sparsity selector.
@@ -34,6 +34,7 @@ inline unsigned elements_of_index(ProductKind kind) {
   case ProductKind::f16:
   case ProductKind::f8f6f4:
   case ProductKind::i8:
+  case ProductKind::ti16:
   case ProductKind::mxf8f6f4:
     break;
   }
@@ -41,7 +42,7 @@ inline unsigned elements_of_index(ProductKind kind) {
 }
 
 inline bool has_selector(ProductKind kind) {
-  return kind == ProductKind::f16 || kind == ProductKind::tf32;
+  return kind == ProductKind::f16 || kind == ProductKind::ti16 || kind == ProductKind::tf32;
 }
 
 // `number`: index of the 4 bits along K; a row has eight of them for f16 and tf32, sixteen for other kinds.
@@ -62,6 +63,7 @@ inline unsigned column_of(ProductKind kind, unsigned indices, unsigned i) {
   case ProductKind::f16:
   case ProductKind::f8f6f4:
   case ProductKind::i8:
+  case ProductKind::ti16:
   case ProductKind::mxf8f6f4:
     break;
   }

@@ -53,6 +53,12 @@ uint32_t TensorMemory::find_free(uint32_t columns, const TensorMemory* other) co
   return tensor_columns;
 }
 
+bool TensorMemory::excludes(bool exclusive) const {
+  return std::ranges::any_of(allocations_, [&](const Allocation& allocation) {
+    return allocation.columns != 0 && (exclusive || allocation.exclusive);
+  });
+}
+
 void TensorMemory::allocate(const Allocation& allocation) {
   allocations_[allocation.begin / least_tensor_columns] = allocation;
   std::fill_n(is_allocated_.begin() + allocation.begin, allocation.columns, true);
@@ -79,10 +85,21 @@ bool TensorMemory::is_allocated(uint32_t column, uint32_t columns) const {
 // --- operations ---
 
 void TensorMemory::carry_out(const TensorOperation& operation) {
-  if (operation.is_copy)
-    emulator::carry_out(operation.copy);
-  else
-    emulator::carry_out(operation.product);
+  switch (operation.kind) {
+  case TensorOperation::Kind::product:
+    return emulator::carry_out(operation.product);
+  case TensorOperation::Kind::copy:
+    return emulator::carry_out(operation.copy);
+  case TensorOperation::Kind::shift:
+    return emulator::carry_out(operation.shift);
+  }
+}
+
+bool TensorMemory::has_room(Warp& warp, const MicroOp& op, unsigned lane) const {
+  if (!is_late() || operations_.size() + stores_.size() < most_pending) return true;
+  warp.block->fail(warp, op, lane,
+                   "more operations on tensor memory that nothing has waited for than the emulator keeps");
+  return false;
 }
 
 void TensorMemory::issue(TensorOperation operation) {

@@ -50,9 +50,10 @@ struct TensorRecord {
 struct TensorOperation {
   uint32_t thread = 0;
   std::byte* barrier = nullptr; // not nullptr: a commit that arrives there
-  ProductIssue product;         // otherwise this, or
+  enum class Kind : uint8_t { product, copy, shift } kind = Kind::product;
+  ProductIssue product; // one of these, if it is no commit
   CopyIssue copy;
-  bool is_copy = false;
+  ShiftIssue shift;
 };
 
 // A pending store of one register of a warp (tcgen05.st without a wait yet).
@@ -81,7 +82,10 @@ public:
     uint32_t begin = 0, columns = 0; // columns 0: none
     uint32_t warp = 0;
     const MicroOp* op = nullptr;
+    bool exclusive = false; // the only one
   };
+  // Whether the allocations that there are exclude another one.
+  bool excludes(bool exclusive) const;
   // Returns the first of `columns` adjacent columns that are free here and in `other` (may be nullptr), or
   // tensor_columns if there are none.
   uint32_t find_free(uint32_t columns, const TensorMemory* other) const;
@@ -98,7 +102,8 @@ public:
   Block& block() { return block_; }
   bool is_late() const { return block_.launch->request->late_copies; }
   void issue(TensorOperation operation);
-  bool is_full() const { return operations_.size() + stores_.size() >= most_pending; }
+  // Fails the block and returns false if there is no room for another operation.
+  bool has_room(Warp& warp, const MicroOp& op, unsigned lane) const;
   void add_store(const LateStore& store) { stores_.push_back(store); }
   void wait_for_stores(uint32_t warp);
 

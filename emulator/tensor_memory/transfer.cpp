@@ -55,8 +55,9 @@ bool find_place(const Collective& all, Place& place) {
         lane_address(warp, transfer.address.base, transfer.address.narrow, transfer.address.offset, lane));
   };
   const uint32_t bits = address_of(first);
-  if (!warp.gathered.empty())
-    return fail("lanes of one warp come apart to an instruction on tensor memory that is .aligned");
+  for (const GatheredLanes& other : warp.gathered)
+    if (other.op != &op || other.activation != warp.activation)
+      return fail("lanes of one warp execute different instructions on tensor memory that are .aligned");
   for (unsigned lane = 0; lane < warp_size; ++lane)
     if (all.has(lane) && address_of(lane) != bits)
       return fail("an address in tensor memory that differs between lanes of the warp");
@@ -134,13 +135,6 @@ uint32_t reduced(const Transfer& transfer, uint32_t a, uint32_t b) {
   return a;
 }
 
-bool has_room(const Collective& all, TensorMemory& memory) {
-  if (!memory.is_late() || !memory.is_full()) return true;
-  all.warp().block->fail(all.warp(), all.op(), 0,
-                         "more operations on tensor memory that nothing has waited for than the emulator keeps");
-  return false;
-}
-
 const MicroOp* load_registers(Warp& running, const MicroOp& instruction) {
   return execute_together(running, instruction, {}, [](const Collective& all) {
     const auto& transfer = all.description<Transfer>();
@@ -210,7 +204,7 @@ const MicroOp* store_registers(Warp& running, const MicroOp& instruction) {
   return execute_together(running, instruction, {}, [](const Collective& all) {
     const auto& transfer = all.description<Transfer>();
     Place place;
-    if (!find_place(all, place) || !has_room(all, *place.memory)) return;
+    if (!find_place(all, place) || !place.memory->has_room(all.warp(), all.op(), 0)) return;
     all.warp().block->take_fuel(transfer.registers / 4);
     check_transfer(all, transfer, place, CellUse::store);
     for (uint32_t index = 0; index < transfer.registers; ++index) {

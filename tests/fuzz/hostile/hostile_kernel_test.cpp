@@ -21,7 +21,7 @@ bool is_read(const std::string& text) {
 // Small material for a fast test: statements with and without an effect, one of them not emulated.
 fuzz::HostileMaterial small_material() {
   return fuzz::make_material("+\tadd.s32 %r1, %r2, %r3;\n-\tadd.s32 %r1;\n+\tst.global.u32 [%l1], %r2;\n"
-                             "+\ttcgen05.shift.cta_group::1.down [%r1];\n",
+                             "+\ttcgen05.mma.cta_group::1.kind::f16.ashift [%r1], [%r1], %l1, %r2, %p1;\n",
                              {".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry m()\n{\n  ret;\n}\n"});
 }
 

@@ -47,10 +47,9 @@ TEST_CASE("instructions of asynchronous units and several GPUs") {
     const char* message;
   };
   const Row rows[] = {
-      {"sm_100a", "tcgen05.shift.cta_group::1.down [%r0];",
-       "tcgen05.shift is not emulated: public text does not say in which direction lanes go"},
       {"sm_100a", "tcgen05.mma.cta_group::1.kind::f16.ashift [%r0], [%r1], %d0, %r2, %q;",
-       "matrices A that are shifted (.ashift) are not emulated"},
+       "matrices A that are shifted (.ashift): public text does not say whether the product takes their rows before or "
+       "after the shift; they are not emulated"},
       {"sm_90", "tex.2dms.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%d0, {%r0, %r1, %r2, %r3}];",
        "multi-sample textures are not emulated: CUDA makes none"},
   };

@@ -38,6 +38,8 @@ std::string_view name_of(MatrixFault fault) {
     return "missing proxy fence";
   case MatrixFault::missing_fence:
     return "missing fence";
+  case MatrixFault::missing_tensor_fence:
+    return "missing tensor fence";
   case MatrixFault::early_release:
     return "early release";
   case MatrixFault::early_sums:

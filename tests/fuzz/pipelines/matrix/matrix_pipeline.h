@@ -44,16 +44,17 @@ enum class ResultPath : uint8_t { stores, tensor_copy, tensor_reduction };
 
 enum class MatrixFault : uint8_t {
   none,
-  early_consumer,      // waits for the phase before
-  early_producer,      // fills stages that have not been released
-  short_count,         // 16 bytes too few are expected
-  long_count,          // 16 bytes too many
-  missing_proxy_fence, // between stores and the asynchronous reads of them
-  missing_fence,       // wgmma.fence
-  early_release,       // of a stage that a product may still read
-  early_sums,          // D is read before the products have been waited for
-  leak,                // tensor memory is not deallocated
-  outside,             // the descriptor of B points behind shared memory
+  early_consumer,       // waits for the phase before
+  early_producer,       // fills stages that have not been released
+  short_count,          // 16 bytes too few are expected
+  long_count,           // 16 bytes too many
+  missing_proxy_fence,  // between stores and the asynchronous reads of them
+  missing_fence,        // wgmma.fence
+  missing_tensor_fence, // between a relaxed wait for sums and the loads of them
+  early_release,        // of a stage that a product may still read
+  early_sums,           // D is read before the products have been waited for
+  leak,                 // tensor memory is not deallocated
+  outside,              // the descriptor of B points behind shared memory
 };
 std::string_view name_of(MatrixFault fault);
 
@@ -119,6 +120,8 @@ struct MatrixPipeline {
   uint32_t threads() const {
     return is_warp_group() ? 128 * (1 + groups) : has_tensor_memory() ? 192 : 32 * (1 + groups);
   }
+  // Sums and their places are handed over by .relaxed operations between tcgen05.fence.
+  bool relaxes() const { return has_tensor_memory() && seed % 2 == 1; }
   uint32_t results() const { return works * blocks(); } // tiles of D
   // Columns of B belong to a cluster if its blocks share the copies.
   bool shares_b() const { return b_fill == TileFill::turns || b_fill == TileFill::halves; }

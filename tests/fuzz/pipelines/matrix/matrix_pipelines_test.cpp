@@ -57,6 +57,7 @@ TEST_CASE("faults planted in matrix pipelines are found by --check") {
                 (p.a_fill == TileFill::stores && p.multiplier == Multiplier::warp_group);
        }},
       {MatrixFault::missing_fence, is_warp_group},
+      {MatrixFault::missing_tensor_fence, [](const MatrixPipeline& p) { return p.relaxes(); }},
       {MatrixFault::early_release, fills_again},
       {MatrixFault::early_sums, is_asynchronous},
       {MatrixFault::leak, [](const MatrixPipeline& p) { return p.has_tensor_memory(); }},

@@ -31,7 +31,7 @@ private:
   void begin_counts();
   void find_stage();
   void next_stage();
-  void wait(const char* barrier, const char* label);
+  void wait(const char* barrier, const char* label, bool relaxed = false);
   void begin_results(const char* label);
   void next_result(const char* label);
   void release(const char* barrier);

@@ -92,9 +92,9 @@ void MatrixPrinter::next_stage() {
 }
 
 // Until the phase of %parity of the barrier is over.
-void MatrixPrinter::wait(const char* barrier, const char* label) {
-  add("{}:\n  mbarrier.{}.parity.shared::cta.b64 %p2, [{}], %parity;\n", label, p_.tests ? "test_wait" : "try_wait",
-      barrier);
+void MatrixPrinter::wait(const char* barrier, const char* label, bool relaxed) {
+  add("{}:\n  mbarrier.{}.parity{}.shared::cta.b64 %p2, [{}], %parity;\n", label, p_.tests ? "test_wait" : "try_wait",
+      relaxed ? ".relaxed.cta" : "", barrier);
   if (p_.tests) {
     add("  @%p2 bra {0}_OVER;\n  nanosleep.u32 20;\n  bra {0};\n{0}_OVER:\n", label);
   } else {

@@ -15,7 +15,7 @@ void MatrixPrinter::multiplying_warp() {
   add("  rem.u32 %x8, %w, {0};\n  div.u32 %x9, %w, {0};\n  and.b32 %x9, %x9, 1;\n  xor.b32 %parity, %x9, 1;\n"
       "  mov.u32 %x10, free;\n  mad.lo.u32 %x10, %x8, 8, %x10;\n",
       p_.accumulators);
-  wait("%x10", "WAIT_FREE");
+  wait("%x10", "WAIT_FREE", p_.relaxes());
   add("  tcgen05.fence::after_thread_sync;\n  mad.lo.u32 %acc, %x8, {}, %tm;\nMULTIPLY:\n", p_.n());
   find_stage();
   add("  xor.b32 %parity, %phase, {};\n", has(MatrixFault::early_consumer) ? 1 : 0);
@@ -53,13 +53,13 @@ void MatrixPrinter::result_warps() {
   add("  rem.u32 %x8, %w, {0};\n  div.u32 %x9, %w, {0};\n  and.b32 %parity, %x9, 1;\n  mov.u32 %x10, summed;\n"
       "  mad.lo.u32 %x10, %x8, 8, %x10;\n",
       p_.accumulators);
-  if (!has(MatrixFault::early_sums)) wait("%x10", "WAIT_SUMMED");
-  add("  tcgen05.fence::after_thread_sync;\n  mad.lo.u32 %acc, %x8, {}, %tm;\n  shl.b32 %x11, %warp, 21;\n  add.u32 "
-      "%acc, %acc, %x11;\n",
-      p_.n());
+  if (!has(MatrixFault::early_sums)) wait("%x10", "WAIT_SUMMED", p_.relaxes());
+  if (!has(MatrixFault::missing_tensor_fence)) put("  tcgen05.fence::after_thread_sync;\n");
+  add("  mad.lo.u32 %acc, %x8, {}, %tm;\n  shl.b32 %x11, %warp, 21;\n  add.u32 %acc, %acc, %x11;\n", p_.n());
   store_row();
   put("  tcgen05.fence::before_thread_sync;\n  mov.u32 %x10, free;\n  mad.lo.u32 %x10, %x8, 8, %x10;\n"
-      "  mbarrier.arrive.shared::cta.b64 _, [%x10];\n");
+      "  mbarrier.arrive");
+  add("{}.shared::cta.b64 _, [%x10];\n", p_.relaxes() ? ".relaxed.cta" : "");
   copy_result("128", 128);
   next_result("STORE");
   put("  bra DONE;\n");

@@ -92,6 +92,56 @@ TEST_CASE("stores that nothing orders with the product, or that have not been wa
   CHECK(has(findings_of_text(text, kernel), "tensor memory: cells that this instruction writes are"));
 }
 
+// PTX ISA 9.7.16.6.4: with .relaxed operations tcgen05.fence makes the order; a commit needs none before it.
+TEST_CASE("a relaxed wait for a commit, with and without the fence after it") {
+  TensorKernel kernel = good_kernel();
+  const std::string fence = "  tcgen05.fence::after_thread_sync;\n";
+  kernel.wait = "WAIT:\n  mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 %done, [bar], 0;\n"
+                "  @!%done bra WAIT;\n";
+  CHECK(has(findings(kernel), "or a .relaxed one without tcgen05.fence::after_thread_sync"));
+  kernel.wait += fence;
+  CHECK(findings(kernel).empty());
+}
+
+TEST_CASE("stores that a relaxed arrival tells of, with and without the fences on its sides") {
+  for (const bool before : {true, false})
+    for (const bool after : {true, false}) {
+      CAPTURE(before);
+      CAPTURE(after);
+      TensorKernel kernel = good_kernel();
+      kernel.begin = "  .shared .align 8 .b64 ready;\n  @%one mbarrier.init.shared::cta.b64 [ready], 128;\n";
+      kernel.wait = "  bar.warp.sync -1;\n" + kernel.wait + "  bar.warp.sync -1;\n";
+      std::string text = kernel_text(kernel);
+      replace(text,
+              "  tcgen05.fence::before_thread_sync;\n  bar.sync 0;\n  @!%one bra ISSUED;\n"
+              "  tcgen05.fence::after_thread_sync;\n",
+              std::string(before ? "  tcgen05.fence::before_thread_sync;\n" : "") +
+                  "  mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [ready];\n  @!%one bra ISSUED;\nREADY:\n"
+                  "  mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 %done, [ready], 0;\n  @!%done bra READY;\n" +
+                  (after ? "  tcgen05.fence::after_thread_sync;\n" : ""));
+      const std::vector<std::string> messages = findings_of_text(text, kernel);
+      if (before && after)
+        CHECK(messages.empty());
+      else
+        CHECK(has(messages, "nothing orders the two (.relaxed operations do with a tcgen05.fence on each side)"));
+    }
+}
+
+TEST_CASE("tcgen05.fence does not order accesses to shared memory") {
+  TensorKernel kernel = good_kernel();
+  kernel.begin = "  .shared .align 8 .b64 ready;\n  @%one mbarrier.init.shared::cta.b64 [ready], 32;\n"
+                 "  .shared .align 4 .b32 word;\n";
+  kernel.behind = "  setp.eq.u32 %no, %warp, 1;\n  @%no st.shared.u32 [word], %t;\n"
+                  "  tcgen05.fence::before_thread_sync;\n"
+                  "  @%no mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [ready];\nREADY:\n"
+                  "  mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 %done, [ready], 0;\n  @!%done bra READY;\n"
+                  "  tcgen05.fence::after_thread_sync;\n  @%first ld.shared.u32 %v, [word];\n";
+  CHECK(has(findings(kernel), "race"));
+  replace(kernel.behind, "arrive.relaxed", "arrive.release");
+  replace(kernel.behind, "parity.relaxed", "parity.acquire");
+  CHECK_FALSE(has(findings(kernel), "race"));
+}
+
 TEST_CASE("a product that overwrites what warps still load") {
   TensorKernel kernel = good_kernel();
   kernel.before = "  tcgen05.wait::st.sync.aligned;\n  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0}, [%mine];\n";

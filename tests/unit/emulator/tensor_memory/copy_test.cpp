@@ -1,8 +1,10 @@
 // tcgen05.cp: the mapping of bytes of shared memory to lanes of tensor memory, as in CUTLASS's Copy_Traits of
-// SM100_UTCCP_* (cute/atom/copy_traits_sm100.hpp), and the commit after it.
+// SM100_UTCCP_* (cute/atom/copy_traits_sm100.hpp), and the commit after it; tcgen05.shift as a B200 was measured to do
+// it.
 #include "tests/unit/emulator/tensor_memory/product_statement.h"
 #include "tests/unit/emulator/tensor_memory/tensor_kernel.h"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 
@@ -73,6 +75,38 @@ TEST_CASE("copies of every shape, swizzled and not, and with elements that becom
               }
           CHECK(run.buffer<uint32_t>(2) == expected);
         }
+}
+
+// Published read-back of a B200: of rows numbered from 0, a shift leaves 1 to 31 and 31 again in each quarter.
+TEST_CASE("a shift moves eight columns by a lane, in each quarter of the lanes") {
+  for (const unsigned group : {1u, 2u})
+    for (const unsigned times : {1u, 3u})
+      for (const bool late : {false, true}) {
+        TensorKernel kernel;
+        kernel.columns = 32;
+        kernel.group = kernel.blocks = group;
+        for (unsigned i = 0; i < times; ++i)
+          kernel.operations += "  tcgen05.shift.cta_group::" + std::to_string(group) + ".down [%tm + 8];\n";
+        if (group == 2) { // by the first block, for both
+          kernel.before = "  tcgen05.fence::before_thread_sync;\n  barrier.cluster.arrive;\n  barrier.cluster.wait;\n";
+          kernel.operations = "  setp.ne.u32 %more, %block, 0;\n  @%more bra ISSUED;\n" + kernel.operations;
+          kernel.commit = "  mov.u32 %v, bar;\n  tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster"
+                          ".multicast::cluster.b64 [%v], 3;\n";
+        }
+        const std::vector<uint32_t> before = random_cells(group * 128 * kernel.columns, times);
+        LaunchRequest request;
+        request.late_copies = late;
+        request.check = true;
+        const PtxRun run = run_tensor_kernel(kernel, before, request);
+        REQUIRE_MESSAGE(run.ok(), run.error << run.failure());
+        CHECK(run.result.findings.empty());
+        std::vector<uint32_t> expected = before;
+        for (uint32_t row = 0; row < group * 128; ++row)
+          for (uint32_t column = 8; column < 16; ++column)
+            expected[row * kernel.columns + column] =
+                before[(row / 32 * 32 + std::min(row % 32 + times, 31u)) * kernel.columns + column];
+        CHECK(run.buffer<uint32_t>(2) == expected);
+      }
 }
 
 TEST_CASE("operations of one thread take place in their order, whichever commit is waited for") {

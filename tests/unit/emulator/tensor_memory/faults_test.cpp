@@ -49,7 +49,7 @@ TEST_CASE("loads and stores outside of allocations and of the warp's lanes") {
 TEST_CASE("allocations") {
   const auto alone = [](const std::string& body) {
     const PtxRun run =
-        run_ptx(".version 8.8\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{\n  .shared .b32 "
+        run_ptx(".version 9.4\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{\n  .shared .b32 "
                 "place;\n  .reg .b32 %r<8>, %v;\n  .reg .pred %p;\n" +
                     body + "  ret;\n}\n",
                 {.kernel = "k", .block = {64}});
@@ -77,6 +77,20 @@ TEST_CASE("allocations") {
       ".cta_group::2 in a block that has executed tcgen05 instructions with .cta_group::1");
   CHECK(alone(one_warp + "  tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [place], 32;\nEND:\n") ==
         ".cta_group::2 in a block that has no other one in its cluster to make a pair with");
+  // With .exclusive (PTX ISA 9.4): a multiple of 32, the only allocation, given back with .exclusive.
+  const std::string exclusive = "  tcgen05.alloc.exclusive.cta_group::1.sync.aligned.shared::cta.b32 [place], ";
+  const std::string place = "  ld.shared.u32 %r0, [place];\n";
+  const std::string give_back = "  tcgen05.dealloc.exclusive.cta_group::1.sync.aligned.b32 %r0, 96;\n";
+  CHECK(alone(one_warp + exclusive + "96;\n" + place + give_back + alloc + "64;\nEND:\n") == "");
+  CHECK(alone(one_warp + "  mov.u32 %v, 80;\n" + exclusive + "%v;\nEND:\n") ==
+        "an allocation of 80 columns of tensor memory, which is no multiple of 32 from 32 to 512");
+  CHECK(alone(one_warp + exclusive + "96;\n" + place +
+              "  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, 96;\nEND:\n") ==
+        "tcgen05.dealloc of 96 columns at 0x0 of tensor memory, which is no allocation");
+  CHECK(alone(one_warp + exclusive + "96;\n" + alloc + "32;\nEND:\n").find("nothing that they wait for will come") !=
+        std::string::npos);
+  CHECK(alone(one_warp + alloc + "32;\n" + exclusive + "96;\nEND:\n").find("nothing that they wait for will come") !=
+        std::string::npos);
   // Both warps request all columns, and neither releases them.
   CHECK(alone(alloc + "512;\n").find("nothing that they wait for will come") != std::string::npos);
   // Use after dealloc.

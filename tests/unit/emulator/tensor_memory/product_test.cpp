@@ -34,6 +34,8 @@ constexpr Element elements[] = {
     {"e5m2", "f8f6f4", 1, 1, 32, {0x00, 0x3c, 0xc0, 0x42}, {0, 1, -2, 3}},
     {"u8", "i8", 0, 1, 32, {0x00, 0x01, 0xfe, 0x83}, {0, 1, 254, 131}},
     {"s8", "i8", 1, 1, 32, {0x00, 0x01, 0xfe, 0x83}, {0, 1, -2, -125}},
+    // A sign and 11 bits: sums do not fit into f32.
+    {"s1z4m11", "ti16", 3, 2, 16, {0x0000, 0x0001, 0x87ff, 0x07fd}, {0, 1, -2047, 2045}},
 };
 const Element& element(const std::string& name) {
   for (const Element& one : elements)
@@ -141,6 +143,7 @@ void check_product(const Product& product, Swizzle swizzles, unsigned seed, Laun
   CAPTURE(product.a_major);
   CAPTURE(product.b_major);
   TensorKernel kernel;
+  choose_target(kernel, product.a->kind);
   kernel.columns = 256;
   kernel.shared.resize(image_bytes);
   fill(kernel.shared, 0, b_start, *product.a, seed);
@@ -164,8 +167,9 @@ struct Types {
   const char *a, *b;
   uint32_t sums;
 };
-constexpr Types all_types[] = {{"f16", "f16", 1},   {"f16", "f16", 0},   {"bf16", "bf16", 1}, {"tf32", "tf32", 1},
-                               {"e4m3", "e5m2", 1}, {"e5m2", "e4m3", 0}, {"s8", "u8", 2},     {"u8", "s8", 2}};
+constexpr Types all_types[] = {{"f16", "f16", 1},   {"f16", "f16", 0},   {"bf16", "bf16", 1},
+                               {"tf32", "tf32", 1}, {"e4m3", "e5m2", 1}, {"e5m2", "e4m3", 0},
+                               {"s8", "u8", 2},     {"u8", "s8", 2},     {"s1z4m11", "s1z4m11", 2}};
 
 Product product_of(const Types& types, unsigned m, unsigned n) {
   Product product;
@@ -208,7 +212,7 @@ TEST_CASE("the widest and the narrowest products") {
 
 TEST_CASE("weight-stationary products of 32, 64 and 128 rows") {
   unsigned seed = 300;
-  for (const Types& types : {all_types[0], all_types[3], all_types[5], all_types[6]})
+  for (const Types& types : {all_types[0], all_types[3], all_types[5], all_types[6], all_types[8]})
     for (const unsigned m : {32u, 64u, 128u})
       for (const unsigned n : {64u, 128u}) {
         Product product = product_of(types, m, n);
@@ -291,6 +295,7 @@ TEST_CASE("A in tensor memory: as many elements in a column as there is room for
         CAPTURE(m);
         constexpr uint32_t a_column = 200;
         TensorKernel kernel;
+        choose_target(kernel, product.a->kind);
         kernel.columns = 256;
         kernel.shared.resize(image_bytes);
         fill(kernel.shared, 0, image_bytes, *product.b, seed);
@@ -383,6 +388,30 @@ TEST_CASE("whole numbers wrap around, or saturate") {
     for (uint32_t lane = 0; lane < 128; ++lane)
       CHECK(after[lane * 32 + lane % 16] == expected);
   }
+}
+
+TEST_CASE("whole numbers of 11 bits: signs are changed, D is added to and wraps around") {
+  const Product product = product_of(all_types[8], 128, 16);
+  TensorKernel kernel;
+  choose_target(kernel, product.a->kind);
+  kernel.columns = 32;
+  for (size_t i = 0; i < image_bytes; i += 2) { // 2047
+    kernel.shared.push_back(0xff);
+    kernel.shared.push_back(0x07);
+  }
+  for (const bool negated : {false, true}) {
+    kernel.parameters = {descriptor(a_start, 128, 256, Swizzle::none), descriptor(b_start, 128, 256, Swizzle::none),
+                         product.instruction_descriptor() | uint32_t(negated) << 13};
+    kernel.operations = "  " + product.name() + " [%tm], %x0, %x1, %w2, %yes;\n";
+    const PtxRun run = run_tensor_kernel(kernel, std::vector<uint32_t>(128 * 32, 0x7ffffff0));
+    REQUIRE_MESSAGE(run.ok(), run.error << run.failure());
+    const uint32_t sum = 16 * 2047 * 2047;
+    CHECK(run.buffer<uint32_t>(2)[5 * 32 + 3] == (negated ? 0x7ffffff0u - sum : 0x7ffffff0u + sum));
+  }
+  kernel.parameters[2] |= 1 << 16;
+  CHECK(
+      run_tensor_kernel(kernel, std::vector<uint32_t>(128 * 32)).failure().find("transposed matrices of kind::ti16") ==
+      0);
 }
 
 TEST_CASE("late products are the same to a kernel that waits for them") {

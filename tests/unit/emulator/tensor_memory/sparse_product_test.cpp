@@ -19,10 +19,9 @@ struct Kind {
 };
 constexpr std::array<int, 3> values = {1, -2, 3};
 constexpr Kind kinds[] = {
-    {"f16", 0, 1, 2, 32, {0x3c00, 0xc000, 0x4200}},
-    {"tf32", 2, 1, 4, 16, {0x3f800000, 0xc0000000, 0x40400000}},
-    {"f8f6f4", 0, 1, 1, 64, {0x38, 0xc0, 0x44}},
-    {"i8", 1, 2, 1, 64, {0x01, 0xfe, 0x03}},
+    {"f16", 0, 1, 2, 32, {0x3c00, 0xc000, 0x4200}},  {"tf32", 2, 1, 4, 16, {0x3f800000, 0xc0000000, 0x40400000}},
+    {"f8f6f4", 0, 1, 1, 64, {0x38, 0xc0, 0x44}},     {"i8", 1, 2, 1, 64, {0x01, 0xfe, 0x03}},
+    {"ti16", 3, 2, 2, 32, {0x0001, 0x8002, 0x0003}},
 };
 
 struct Metadata {
@@ -63,6 +62,7 @@ void check(const Kind& kind, unsigned m, bool weights_stay, unsigned selector, u
   const unsigned n = 64;
   std::mt19937 random(seed);
   TensorKernel kernel;
+  choose_target(kernel, kind.name);
   kernel.columns = 256;
   kernel.shared.resize(image_bytes);
   const auto number_at = [&](uint32_t at) {

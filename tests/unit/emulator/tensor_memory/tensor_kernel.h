@@ -44,6 +44,13 @@ struct TensorKernel {
   std::string begin;      // executed first
 };
 
+// kind::ti16 came with Rubin.
+inline void choose_target(TensorKernel& kernel, std::string_view kind) {
+  if (kind != "ti16") return;
+  kernel.target = "sm_107a";
+  kernel.version = "9.4";
+}
+
 inline std::string kernel_text(const TensorKernel& kernel) {
   const std::string group = ".cta_group::" + std::to_string(kernel.group);
   const std::string bytes = std::to_string(std::max<size_t>(kernel.shared.size() / kernel.blocks, 16));
