@@ -347,6 +347,7 @@ void decode_tensor_copy(Decoder& decoder, ir::InstructionId) {
   copy.multicast = loads && !prefetches && is_multicast(form);
   if (copy.multicast) { // after the mbarrier or the offsets
     const size_t mask = decoder.top_level(has_offsets ? 4 : 3);
+    if (mask >= decoder.operands().size()) return decoder.unsupported("a tensor copy with too few im2col offsets");
     list.push_back(decoder.source(decoder.operands()[mask], lanes_of_bits(32)));
   }
   const uint32_t registers = decoder.add_list(list);
