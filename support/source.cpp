@@ -1,10 +1,14 @@
 #include "support/source.h"
 
 #include <algorithm>
+#include <mutex>
 
 namespace ptxrewrite {
 
+// Blocks on several host threads may end with an error at the same time, and each locates its instruction.
 void SourceFile::index_lines() const {
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
   if (!line_starts_.empty()) return;
   line_starts_.push_back(0);
   std::string_view bytes = text();
