@@ -98,8 +98,10 @@ public:
   GeneratedKernel(const GeneratedKernel&) = delete;
   GeneratedKernel& operator=(const GeneratedKernel&) = delete;
 
-  // Region entries do not use MicroOp::immediate themselves.
+  // Region entries do not use MicroOp::immediate themselves. The compiler's thread may be writing code for an earlier
+  // launch, and looks at the same micro-operations.
   void install() {
+    std::lock_guard lock(mutex_);
     for (RegionEntry& entry : entries_) {
       if (!entry.op) continue;
       entry.op->handler = &enter;
@@ -107,6 +109,7 @@ public:
     }
   }
   void remove() {
+    std::lock_guard lock(mutex_);
     for (RegionEntry& entry : entries_)
       if (entry.op) entry.op->handler = entry.original;
   }
