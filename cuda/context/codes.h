@@ -10,6 +10,7 @@ enum class Code : int {
   invalid_value = 1,
   out_of_memory = 2,
   not_initialised = 3,
+  deinitialised = 4,               // the program is ending
   invalid_configuration = 9,       // runtime only; the driver returns invalid_value
   invalid_pitch = 12,              // runtime only
   invalid_symbol = 13,             // runtime only; the driver returns not_found

@@ -1,7 +1,10 @@
 #include "cuda/context/context.h"
 
 #include "cuda/context/log.h"
+#include "emulator/core/emulator.h"
 #include "emulator/memory/host_program.h"
+#include "grammar/reader.h"
+#include "ir/machine/registers/registers.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -42,12 +45,24 @@ void at_exit(int status, void*) {
   if (getpid() == owner) Context::get().report(status);
 }
 
+// Tables that readers and decoders build on first use are destroyed at exit before handlers that were registered
+// earlier run. Built before at_exit() is registered, they live while it waits for another thread that uses them.
+void build_tables() {
+  Diagnostics diagnostics;
+  const auto module = grammar::read_module(
+      SourceFile("", ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k() { ret; }\n"), diagnostics);
+  emulator::DeviceMemory memory;
+  if (const auto program = emulator::Program::load(*module, memory)) (void)(*program)->check_supported("k");
+  (void)ir::register_need(*module->functions.front(), 70);
+}
+
 } // namespace
 
 Context& Context::get() {
   static Context* const context = [] {
     auto* made = new Context;
     owner = getpid();
+    build_tables();
     on_exit(at_exit, nullptr);
     pthread_atfork(nullptr, nullptr, after_fork);
     return made;

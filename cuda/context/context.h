@@ -15,7 +15,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace ptxrewrite::cuda {
@@ -74,6 +76,8 @@ public:
   // Locks it when all operations are done, so that none runs while the lock is held.
   Lock lock_idle();
   OperationQueue& operations() { return operations_; }
+  // With the context locked: another thread ends the program, and its exit handlers destroy what calls use.
+  bool has_ended_for_others() const { return ending_thread_ && *ending_thread_ != std::this_thread::get_id(); }
   // After fork, in the child.
   void replace_mutex() { std::construct_at(&mutex_); }
   // The error that a kernel's fault caused in this context; all later calls fail with it. As on a GPU, where the kernel
@@ -179,6 +183,7 @@ private:
   LaunchHooks hooks_;
   emulator::DeviceMemory memory_;
   std::recursive_mutex mutex_;
+  std::optional<std::thread::id> ending_thread_;
   OperationQueue operations_;
   std::atomic<Code> fault_ = Code::success;      // written by the launch
   std::atomic<Code> seen_fault_ = Code::success; // as far as the program knows

@@ -45,6 +45,7 @@ private:
     if (is_logged(LogLevel::debug)) log_text(LogLevel::debug, name_);
     if (OperationQueue::is_inside()) return Api::finish(Code::not_permitted); // a host function of a stream
     const Context::Lock lock = waits ? context.lock_idle() : context.lock();
+    if (context.has_ended_for_others()) return Api::finish(Code::deinitialised);
     if (const Code code = Api::prepare(context); code != Code::success) return Api::finish(code);
     if (const Code error = waits ? context.see_errors() : context.seen_fault(); error != Code::success)
       return Api::finish(error);

@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 namespace ptxrewrite::cuda {
 namespace {
@@ -93,12 +95,26 @@ void write_report(const std::string& path, const std::string& text) {
   log(LogLevel::error, "{}: cannot write the report", path);
 }
 
+// A thread that loads a module needs some milliseconds, one that waits for another thread's endless kernel does not
+// unlock.
+Context::Lock lock_patiently(std::recursive_mutex& mutex) {
+  constexpr int tries = 1000;
+  for (int i = 0; i < tries; ++i) {
+    if (Context::Lock lock(mutex, std::try_to_lock); lock) return lock;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return {};
+}
+
 } // namespace
 
 void Context::report(int status) {
-  if (!operations_.finish_own()) return;           // another thread's kernel may never end
-  std::unique_lock lock(mutex_, std::try_to_lock); // fails while another thread's call reads a module
-  if (!lock || !operations_.is_idle()) return;
+  operations_.finish_own();
+  Lock lock = lock_patiently(mutex_);
+  if (!lock) return;
+  // Exit handlers that follow destroy what calls use, the parser's tables for example.
+  ending_thread_ = std::this_thread::get_id();
+  if (!operations_.finish_own()) return; // another thread's kernel may never end
   flush_printed();
   const std::vector<const Kernel*> kernels = launched_kernels(modules_);
   const std::vector<ReportPart> parts = parts_of(hooks_);
