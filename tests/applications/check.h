@@ -14,6 +14,18 @@
     }                                                                                                                  \
   } while (false)
 
+// The same of the driver API.
+#define DRIVER(EXPRESSION)                                                                                             \
+  do {                                                                                                                 \
+    const CUresult result = (EXPRESSION);                                                                              \
+    if (result != CUDA_SUCCESS) {                                                                                      \
+      const char* name = nullptr;                                                                                      \
+      cuGetErrorName(result, &name);                                                                                   \
+      std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #EXPRESSION, name);                                           \
+      std::exit(1);                                                                                                    \
+    }                                                                                                                  \
+  } while (false)
+
 #define EXPECT(CONDITION)                                                                                              \
   do {                                                                                                                 \
     if (!(CONDITION)) {                                                                                                \

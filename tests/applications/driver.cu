@@ -5,17 +5,6 @@
 #include <cuda.h>
 #include <vector>
 
-#define DRIVER(EXPRESSION)                                                                                      \
-  do {                                                                                                          \
-    const CUresult result = (EXPRESSION);                                                                       \
-    if (result != CUDA_SUCCESS) {                                                                               \
-      const char* name = nullptr;                                                                               \
-      cuGetErrorName(result, &name);                                                                            \
-      std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #EXPRESSION, name);                                    \
-      std::exit(1);                                                                                             \
-    }                                                                                                           \
-  } while (false)
-
 static const char* const text = R"(.version 7.0
 .target sm_70
 .address_size 64

@@ -9,17 +9,6 @@
 #include <string>
 #include <vector>
 
-#define DRIVER(EXPRESSION)                                                                                      \
-  do {                                                                                                          \
-    const CUresult result = (EXPRESSION);                                                                       \
-    if (result != CUDA_SUCCESS) {                                                                               \
-      const char* name = nullptr;                                                                               \
-      cuGetErrorName(result, &name);                                                                            \
-      std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #EXPRESSION, name);                                    \
-      std::exit(1);                                                                                             \
-    }                                                                                                           \
-  } while (false)
-
 static const std::string head = ".version 7.0\n.target sm_70\n.address_size 64\n";
 static const std::string declared_seven = ".extern .func (.param .b32 out) seven ();";
 static const std::string add_seven = R"(

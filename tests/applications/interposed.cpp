@@ -9,15 +9,6 @@
 #include <string>
 #include <vector>
 
-#define DRIVER(EXPRESSION)                                                                                             \
-  do {                                                                                                                 \
-    const CUresult result = (EXPRESSION);                                                                              \
-    if (result != CUDA_SUCCESS) {                                                                                      \
-      std::printf("%s:%d: %s: error %d\n", __FILE__, __LINE__, #EXPRESSION, static_cast<int>(result));                 \
-      std::exit(1);                                                                                                    \
-    }                                                                                                                  \
-  } while (false)
-
 // Sums every stride-th byte from the thread's own byte on, and counts the launches. A stride of 2^31 wraps, which
 // rewritten addresses do not: that launch keeps the original.
 static const char* const text = R"(.version 7.0

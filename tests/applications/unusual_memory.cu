@@ -17,7 +17,7 @@ template <class Function> static Function driver(const char* name) {
   EXPECT(found == cudaDriverEntryPointSuccess);
   return reinterpret_cast<Function>(entry);
 }
-#define DRIVER(NAME, ...) EXPECT(driver<decltype(&NAME)>(#NAME)(__VA_ARGS__) == CUDA_SUCCESS)
+#define DRIVER_BY_NAME(NAME, ...) EXPECT(driver<decltype(&NAME)>(#NAME)(__VA_ARGS__) == CUDA_SUCCESS)
 
 static const int n = 256;
 
@@ -43,13 +43,13 @@ static void mapped_twice() {
   properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
   const size_t page = 2 << 20;
   CUmemGenericAllocationHandle memory;
-  DRIVER(cuMemCreate, &memory, page, &properties, 0);
+  DRIVER_BY_NAME(cuMemCreate, &memory, page, &properties, 0);
   CUdeviceptr ranges[2];
   const CUmemAccessDesc access = {properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   for (CUdeviceptr& range : ranges) {
-    DRIVER(cuMemAddressReserve, &range, page, 0, 0, 0);
-    DRIVER(cuMemMap, range, page, 0, memory, 0);
-    DRIVER(cuMemSetAccess, range, page, &access, 1);
+    DRIVER_BY_NAME(cuMemAddressReserve, &range, page, 0, 0, 0);
+    DRIVER_BY_NAME(cuMemMap, range, page, 0, memory, 0);
+    DRIVER_BY_NAME(cuMemSetAccess, range, page, &access, 1);
   }
   check(reinterpret_cast<int*>(ranges[1]), reinterpret_cast<int*>(ranges[0]), 1);
 }

@@ -6,17 +6,6 @@
 #include <cuda.h>
 #include <cudaProfiler.h>
 
-#define DRIVER(EXPRESSION)                                                                                      \
-  do {                                                                                                          \
-    const CUresult result = (EXPRESSION);                                                                       \
-    if (result != CUDA_SUCCESS) {                                                                               \
-      const char* name = nullptr;                                                                               \
-      cuGetErrorName(result, &name);                                                                            \
-      std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #EXPRESSION, name);                                    \
-      std::exit(1);                                                                                             \
-    }                                                                                                           \
-  } while (false)
-
 // `position` writes its cluster's size, `wait` waits for its flag and then sets a value.
 static const char* const text = R"(.version 8.0
 .target sm_90
