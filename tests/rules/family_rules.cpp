@@ -47,13 +47,13 @@ void add_memory(Rules& rules) {
           store_word,
       "mov.b32", {1, 1, 1}, apart, "a read-only load of an address that was loaded before becomes a move", launches);
   const std::string
-      ways = "a read-only load of one address on several ways is executed in front of them, if the launch takes one",
+      paths = "a read-only load of one address on several paths is executed in front of them, if the launch takes one",
       chains = "addresses that differ by a launch constant are computed from one another where no index wraps";
-  add("loads on several ways",
+  add("loads on several paths",
       "st.global.u32 [%rd7], %r6;\nsetp.lt.s32 %p1, %r1, 8;\n@%p1 bra SMALL;\nld.global.u32 %r20, [%rd1];\n"
       "add.s32 %r21, %r20, %r6;\nst.global.u32 [%rd7+4], %r21;\nbra END;\nSMALL:\nld.global.u32 %r20, [%rd1];\n"
       "mul.lo.s32 %r21, %r20, %r6;\nst.global.u32 [%rd7+8], %r21;\nEND:\n",
-      "mov.b32", {2, 2, 2}, ways, ways, launches);
+      "mov.b32", {2, 2, 2}, paths, paths, launches);
   add("chained addresses",
       "st.global.u32 [%rd7], %r6;\nmul.wide.s32 %rd19, %r2, 4;\nmul.wide.s32 %rd20, %r6, 4;\nadd.s64 %rd20, %rd1, "
       "%rd20;\n"

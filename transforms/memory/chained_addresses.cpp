@@ -81,7 +81,7 @@ private:
   std::map<ValueId, ValueId> repeated_; // steps that are computed again, earlier
 };
 
-// Is it a sum in 64 bits whose form consists of coefficients?
+// True for a 64-bit sum with a linear form.
 bool Chains::is_address(ValueId value) const {
   if (value.index() >= original_.values.size()) return false;
   const InstructionId id = forms_.def_use().definition(value).instruction;
@@ -159,7 +159,8 @@ bool Chains::is_computed_before(ValueId value, InstructionId place) const {
   return id && precedes(id, place);
 }
 
-// Can the step be computed again behind its only source, which then precedes `place`?
+// True if the step has a single source register, which is defined before `place`, and no side effects: a copy of the
+// step can then be inserted after that definition.
 bool Chains::can_be_repeated(InstructionId step, InstructionId place) const {
   if (!ir::removable_when_unused(original_, step) || original_.form_of(step).effects.reads_memory) return false;
   size_t sources = 0;

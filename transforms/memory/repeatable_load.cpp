@@ -1,8 +1,8 @@
-// Read-only loads: which of them can be executed once, and where the ways to several of them part.
+// Hoists read-only loads of one address from several control-flow paths above the branch where these paths diverge.
 //
-// A load in front of a branch is executed by every thread that reaches the branch. That is only safe if each of these
-// threads executes one of the loads behind it. So the ways from the branch to the loads must be decided by the launch
-// alone, and the launch must take one of them.
+// Every thread that reaches the branch executes the hoisted load, so the kernel may access no address that the original
+// does not. Two conditions ensure this: the branches on each path have launch-uniform guards, and a predicate on the
+// launch guarantees that one of the paths is taken.
 #include "transforms/memory/repeatable_load.h"
 
 #include "ir/core/builder.h"
@@ -42,7 +42,7 @@ private:
   BlockId block_of(const Load& load) const { return function_.instructions[load.instruction].block; }
   BlockId common_dominator(const std::vector<Load>& loads) const;
   bool always_passes(BlockId from, const Load& load) const;
-  std::optional<ir::LaunchConditions> way(BlockId from, const Load& load);
+  std::optional<ir::LaunchConditions> path_conditions(BlockId from, const Load& load);
   bool add_branch(BlockId from, BlockId to, ir::LaunchConditions& conditions);
   bool try_loads(const std::vector<Load>& loads);
 
@@ -61,8 +61,8 @@ BlockId CommonLoads::common_dominator(const std::vector<Load>& loads) const {
   return found;
 }
 
-// Does every thread that continues from the block to the load get there? Barriers and calls may not return, and a loop
-// may be endless unless its trips are counted.
+// True if no thread stops between the block and the load: barriers and calls may not return, and a loop may be endless
+// unless its trip count is known.
 bool CommonLoads::always_passes(BlockId from, const Load& load) const {
   std::set<BlockId> between{block_of(load)};
   std::vector<BlockId> work(between.begin(), between.end());
@@ -110,7 +110,7 @@ bool CommonLoads::add_branch(BlockId from, BlockId to, ir::LaunchConditions& con
 
 // The conditions under which every thread that reaches the end of the block `from` executes the load; nothing if the
 // launch alone does not decide it.
-std::optional<ir::LaunchConditions> CommonLoads::way(BlockId from, const Load& load) {
+std::optional<ir::LaunchConditions> CommonLoads::path_conditions(BlockId from, const Load& load) {
   if (!always_passes(from, load)) return std::nullopt;
   ir::LaunchConditions conditions;
   for (BlockId to = block_of(load); to != from;) {
@@ -132,19 +132,19 @@ bool CommonLoads::try_loads(const std::vector<Load>& loads) {
   // A later trip may load from another address.
   if (loop && forms_.loops().contains(loop, defined)) return false;
   if (!last || !forms_.dominators().dominates(defined, place) || !std::ranges::all_of(loads, is_inside)) return false;
-  std::set<std::string> ways;
+  std::set<std::string> paths;
   bool always = false;
   for (const Load& load : loads) {
-    const auto conditions = way(place, load);
+    const auto conditions = path_conditions(place, load);
     if (!conditions) continue;
     always = always || conditions->empty();
-    ways.insert(joined(*conditions, " && "));
+    paths.insert(joined(*conditions, " && "));
   }
-  if (ways.empty()) return false;
+  if (paths.empty()) return false;
   std::vector<Need> needs;
-  if (!always) needs.push_back({"one of the loads is executed", joined(ways, " || "), loads.front().instruction});
+  if (!always) needs.push_back({"one of the loads is executed", joined(paths, " || "), loads.front().instruction});
   if (!workspace_.can_rest_on(needs) ||
-      !workspace_.sites.take(loads.front().instruction, "loads of one address on several ways become one"))
+      !workspace_.sites.take(loads.front().instruction, "loads of one address on several paths become one"))
     return false;
   workspace_.rest_on(needs, hoisted_for);
   function_.remove(loads.front().instruction);

@@ -27,8 +27,8 @@ bool have_same_widths(const ir::Function& function, const Load& a, const Load& b
 // Replaces a load by moves of the results of one that dominates it.
 void copy_from_load(Workspace& workspace, const Load& later, const Load& earlier);
 
-// Loads of one address on several ways: one load in front of the branch where they part. Conditions on the launch say
-// that one of the ways is taken. Returns the number of loads that it moved.
+// Hoists loads of one address from several control-flow paths above the branch where the paths diverge, under the
+// launch predicate that one of the paths is taken. Returns the number of loads that it replaced.
 size_t load_before_branches(Workspace& workspace);
 
 } // namespace ptxrewrite::transforms::memory

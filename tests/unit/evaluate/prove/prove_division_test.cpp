@@ -1,8 +1,8 @@
 // `prove` on divisions by launch constants, packed 16-bit integers and the further forms of a kernel: right rewrites
 // are proved, and wrong ones, made by changed conditions and instructions, are not.
 #include "evaluate/prove/divisions.h"
-#include "evaluate/prove/prover.h"
 #include "evaluate/prove/solver.h"
+#include "tests/unit/evaluate/prove/prove_text.h"
 
 #include <doctest/doctest.h>
 
@@ -22,11 +22,7 @@ std::vector<KernelProof> proofs(const std::string& body, const std::string& pass
       ".reg .b64 %rd<9>; .reg .b32 %r<20>; .reg .b16 %h<20>; .reg .f32 %f<20>; .reg .pred %p<3>;\n"
       "ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [n]; ld.param.u64 %rd2, [q]; mov.u32 %r2, %tid.x;\n" +
       body + "ret;\n}\n";
-  auto pipeline = transforms::parse_pipeline(passes);
-  REQUIRE(pipeline);
-  auto list = prove_module(SourceFile("test.ptx", text), *pipeline, {});
-  REQUIRE(list);
-  return *list;
+  return prove_text(text, passes);
 }
 
 // n / d by the numbers of a form, where d is a parameter; `m` and `s` are parameters that the launcher computes.

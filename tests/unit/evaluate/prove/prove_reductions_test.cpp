@@ -1,7 +1,7 @@
 // `prove` on reductions of a warp: redux.sync for a butterfly over all 32 lanes is proved; for trees that miss or
 // repeat a lane, for other operations and for warps that may lack lanes it is not, by a pass that does not look.
-#include "evaluate/prove/prover.h"
 #include "ir/core/builder.h"
+#include "tests/unit/evaluate/prove/prove_text.h"
 
 #include <doctest/doctest.h>
 
@@ -82,12 +82,9 @@ Outcome outcome(const std::string& body, const std::string& passes = "test-redux
       "ld.param.u32 %r1, [n]; mov.u32 %r4, %tid.x; mul.wide.u32 %rd2, %r4, 4; add.s64 %rd3, %rd1, %rd2;\n"
       "ld.global.u32 %r2, [%rd3]; ld.global.f32 %f1, [%rd3+4096];\n" +
       body + "st.global.u32 [%rd3], %r2; st.global.f32 [%rd3+4096], %f1;\nDONE: ret;\n}\n";
-  auto pipeline = transforms::parse_pipeline(passes);
-  REQUIRE(pipeline);
-  auto list = prove_module(SourceFile("test.ptx", text), *pipeline, {});
-  REQUIRE_MESSAGE(list, text);
-  REQUIRE(list->front().changed);
-  return list->front().outcome();
+  const KernelProof proof = prove_text(text, passes).front();
+  REQUIRE(proof.changed);
+  return proof.outcome();
 }
 
 // Does every lane's total have each lane once? By adding numbers of which each lane has one digit.

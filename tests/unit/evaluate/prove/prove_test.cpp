@@ -1,9 +1,9 @@
 // Proofs of rewrites: the term arithmetic by evaluation, the solver on statements known to be true or false, and the
 // whole on correct passes and on wrong ones.
 #include "evaluate/prove/exact_forms.h"
-#include "evaluate/prove/prover.h"
 #include "evaluate/prove/solver.h"
 #include "ir/core/builder.h"
+#include "tests/unit/evaluate/prove/prove_text.h"
 #include "tests/unit/paths.h"
 
 #include <doctest/doctest.h>
@@ -83,13 +83,9 @@ Outcome judged(Terms& terms, TermId a, TermId b, std::vector<Assumption> assumpt
 }
 
 std::vector<KernelProof> proofs_of(const std::string& text, const std::string& passes, transforms::OutputForm form) {
-  auto pipeline = transforms::parse_pipeline(passes);
-  REQUIRE(pipeline);
   ProofSettings settings;
   settings.run.form = form;
-  auto proofs = prove_module(SourceFile("test.ptx", text), *pipeline, settings);
-  REQUIRE(proofs);
-  return *proofs;
+  return prove_text(text, passes, settings);
 }
 
 std::string sample(const std::string& name) {

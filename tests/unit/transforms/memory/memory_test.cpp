@@ -359,7 +359,7 @@ Accesses accesses_of(const Rewritten& rewritten, const std::string& name, const 
 
 } // namespace
 
-TEST_CASE("a read-only load of one address on several ways is executed in front of them, if the launch takes one") {
+TEST_CASE("a read-only load of one address on several paths is executed in front of them, if the launch takes one") {
   const auto body = [](const std::string& first, const std::string& between, const std::string& second) {
     return elements + "st.global.f32 [%rd12+64], 0f00000000; and.b32 %r20, %r1, 3; and.b32 %r21, %r5, 3;\n" + first +
            " @%p2 bra OTHER; ld.global.f32 %f1, [%rd3]; st.global.f32 [%rd12], %f1;\nOTHER: " + between + second +
