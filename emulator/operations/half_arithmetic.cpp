@@ -27,12 +27,15 @@ constexpr semantics::HalfOperation half_operation(decltype(&semantics::fma_halve
 
 template <auto function, unsigned count, size_t... source>
 const MicroOp* on_halves(Warp& warp, const MicroOp& op, std::index_sequence<source...>) {
-  alignas(LaneRef::alignment) std::array<int16_t, count> results;
   const int16_t* const operands[] = {warp.lanes<int16_t>(op.source[source])..., nullptr};
+  alignas(LaneRef::alignment) std::array<int16_t, count> results;
 #if defined(PTXREWRITE_WIDE_HALVES)
-  if (semantics::host_has_wide_halves())
-    semantics::wide_halves<half_operation(function)>(operands[0], operands[1], operands[2], count, results.data());
-  else
+  if (semantics::host_has_wide_halves()) {
+    const bool writes_all = warp.mask == full_mask && op.destination[0];
+    int16_t* const target = writes_all ? warp.lanes<int16_t>(op.destination[0]) : results.data();
+    semantics::wide_halves<half_operation(function)>(operands[0], operands[1], operands[2], count, target);
+    if (writes_all) return &op + 1;
+  } else
 #endif
     for (unsigned i = 0; i < count; i += semantics::halves_at_once) {
       const auto load = [&](const int16_t* operand) {

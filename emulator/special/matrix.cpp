@@ -124,6 +124,7 @@ const MicroOp* multiply_floats(Warp& warp, const MicroOp& op) {
 
 const MicroOp* multiply_doubles(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
+    if (multiply_whole_warp(all)) return;
     const MatrixProduct& product = product_of(all);
     Operands operands;
     read_operands<uint64_t, uint64_t>(all, operands);
@@ -254,6 +255,7 @@ void multiply_packed(const Collective& all, float* sums) {
 
 const MicroOp* multiply_packed_floats(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
+    if (multiply_whole_warp(all)) return;
     const MatrixProduct& product = product_of(all);
     float sums[largest_accumulator];
     const ScalarType c_type = product.c.element_bits == 16 ? ScalarType::f16 : ScalarType::f32;
@@ -415,7 +417,9 @@ void decode_product(Decoder& decoder, ir::InstructionId) {
   if (types.a == ScalarType::b1) product.shape.k = static_cast<uint16_t>(product.shape.k / 32);
   if (form.opcode == ir::Opcode::mma && product.a.matrices == 1 && types.a != ScalarType::f64)
     handler = group_product_handler(product);
-  if (form.opcode == ir::Opcode::wmma) handler = packed_handler(handler);
+  const bool opaque_layout = form.opcode == ir::Opcode::wmma;
+  if (opaque_layout) handler = packed_handler(handler);
+  product.wide = method_of(product, opaque_layout);
 
   const LaneType word = lanes_of_bits(types.a == ScalarType::f64 ? 64 : 32);
   std::vector<LaneRef> sources;

@@ -123,7 +123,9 @@ void multiply_floats(const Collective& all) {
 }
 
 const MicroOp* multiply_float_groups(Warp& warp, const MicroOp& op) {
-  return execute_together(warp, op, {}, multiply_floats);
+  return execute_together(warp, op, {}, [](const Collective& all) {
+    if (!multiply_whole_warp(all)) multiply_floats(all);
+  });
 }
 
 // --- f16 and bf16, sixteen rows ---
@@ -138,6 +140,7 @@ bool is_half_product(const MatrixProduct& product) {
 // Lanes that come from several places, and results that are not wanted, take the general way.
 const MicroOp* multiply_half_groups(Warp& running, const MicroOp& op) {
   return execute_together(running, op, {}, [](const Collective& all) {
+    if (multiply_whole_warp(all)) return;
     const MatrixProduct& product = all.description<MatrixProduct>();
     Warp& warp = all.warp();
     HalfProduct halves;
@@ -241,6 +244,7 @@ void add_whole_products(const Collective& all, const int32_t* products) {
 
 const MicroOp* multiply_integer_groups(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
+    if (multiply_whole_warp(all)) return;
     const MatrixProduct& product = all.description<MatrixProduct>();
     const unsigned k = product.shape.k;
     int16_t a[most_rows * most_k], columns[tile_columns * most_k], b[tile_columns * most_k];
@@ -286,6 +290,44 @@ const MicroOp* multiply_bit_groups(Warp& warp, const MicroOp& op) {
 }
 
 } // namespace
+
+// --- whole warps (emulator/tiles/wide_product.h) ---
+
+constexpr unsigned most_whole_warp_registers = 33; // wmma of f16 has 32
+
+WideMethod method_of(const MatrixProduct& product, bool opaque_layout) {
+  WideForm form;
+  form.m = product.shape.m;
+  form.n = product.shape.n;
+  form.k = product.shape.k;
+  form.a_type = product.a_type;
+  form.b_type = product.b_type;
+  form.in_containers = product.in_containers;
+  form.has_half_sums = product.d.element_bits == 16;
+  form.saturates = product.saturates;
+  form.sparse = product.sparse;
+  form.is_packed = opaque_layout;
+  form.rounding = product.rounding;
+  const bool has_scales = product.scale_count != 0, four_products = product.a.matrices != 1;
+  if (product.metadata() >= most_whole_warp_registers) return {};
+  if (has_scales || four_products || product.c.element_bits != product.d.element_bits) return {};
+  return wide_method(form);
+}
+
+bool multiply_whole_warp(const Collective& all) {
+  const MatrixProduct& product = all.description<MatrixProduct>();
+  Warp& warp = all.warp();
+  if (!product.wide || warp.mask != full_mask || !warp.gathered.empty()) return false;
+  const LaneRef* list = warp.activation->function->lists.data() + all.op().extra;
+  uint32_t* lanes[most_whole_warp_registers];
+  for (unsigned i = 0; i < product.d.registers; ++i)
+    if (!list[i]) return false;
+  const unsigned first_of_b = product.first_of_b(), first_of_c = product.first_of_c(), metadata = product.metadata();
+  for (unsigned i = 0; i <= metadata - !product.sparse; ++i)
+    lanes[i] = warp.lanes<uint32_t>(list[i]);
+  return product.wide.run(product.wide, {lanes, lanes + product.d.registers, lanes + first_of_b, lanes + first_of_c,
+                                         product.sparse ? lanes[metadata] : nullptr, product.selector});
+}
 
 Handler group_product_handler(const MatrixProduct& product) {
   if (product.scale_count) return &multiply_scaled_groups;

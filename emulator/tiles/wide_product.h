@@ -1,0 +1,52 @@
+// Products of matrices by AVX-512, straight from the lanes' registers: mma.sync with sixteen rows of all element types
+// but b1, dense and sparse, of f64 also with eight; wmma.mma.m16n16 of floats. The arithmetic, and so each bit, is that
+// of multiply_tile(), multiply_sparse_tile() and multiply_integer_tile() (matrix_tile.h). mma's registers hold lines as
+// decode_lines() has them.
+#pragma once
+
+#include "ir/isa/types.h"
+
+#include <cstdint>
+
+namespace ptxrewrite::emulator {
+
+struct WideForm {
+  unsigned m = 0, n = 0, k = 0;
+  ir::ScalarType a_type = ir::ScalarType::none, b_type = ir::ScalarType::none;
+  bool in_containers = false; // of kind::f8f6f4
+  bool has_half_sums = false; // C and D are f16
+  bool saturates = false;     // integers
+  bool sparse = false;
+  bool is_packed = false; // wmma
+  int rounding = 0;       // of <cfenv>; f64
+};
+
+// Registers of 32 lanes each, of 64 bits for f64. A: for each 16 bytes along k (f64: 32) eight rows, then the next
+// eight. B: for each 16 bytes along k. C and D: for each eight rows the even and the odd columns; f16: both together.
+// wmma: word i of each lane's part of the packed matrix in register i.
+struct WideOperands {
+  uint32_t* const* d; // may be those of A, B or C
+  const uint32_t* const* a;
+  const uint32_t* const* b;
+  const uint32_t* const* c;
+  const uint32_t* metadata; // sparse A
+  unsigned selector;
+};
+
+struct CodeTable; // numbers for each code of a byte
+
+// A way to carry out products of one form.
+struct WideMethod {
+  // nullptr: there is none. False, and nothing is done, if the operands are not for this method.
+  bool (*run)(const WideMethod& method, const WideOperands& operands) = nullptr;
+  const CodeTable* a_table = nullptr;
+  const CodeTable* b_table = nullptr;
+  bool a_signed = false, saturates = false; // integers
+
+  explicit operator bool() const { return run != nullptr; }
+};
+
+// None on hosts without the instructions for it.
+WideMethod wide_method(const WideForm& form);
+
+} // namespace ptxrewrite::emulator
