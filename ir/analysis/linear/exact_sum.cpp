@@ -47,6 +47,11 @@ ExactSum ExactSum::of(QuantityId quantity) {
   sum.add(QuantityProduct(quantity), 1);
   return sum;
 }
+ExactSum ExactSum::of(const Term& term) {
+  ExactSum sum;
+  sum.add(term.first, term.second);
+  return sum;
+}
 ExactSum ExactSum::broken() {
   ExactSum sum;
   sum.broken_ = true;
@@ -57,6 +62,16 @@ std::optional<Int128> ExactSum::as_literal() const {
   if (broken_ || terms_.size() > 1) return std::nullopt;
   if (terms_.empty()) return 0;
   return terms_.begin()->first.empty() ? std::optional(terms_.begin()->second) : std::nullopt;
+}
+Int128 ExactSum::common_divisor() const {
+  Int128 common = 0;
+  for (const auto& [product, coefficient] : terms_)
+    for (Int128 other = coefficient < 0 ? -coefficient : coefficient; other != 0;) {
+      const Int128 rest = common % other;
+      common = other;
+      other = rest;
+    }
+  return common;
 }
 Int128 ExactSum::literal_part() const {
   return !terms_.empty() && terms_.front().first.empty() ? terms_.front().second : 0; // the empty product sorts first

@@ -56,11 +56,13 @@ public:
   ExactSum() = default; // 0
   static ExactSum literal(Int128 value);
   static ExactSum of(QuantityId quantity);
+  static ExactSum of(const std::pair<QuantityProduct, Int128>& term);
   static ExactSum broken();
 
   bool is_broken() const { return broken_; }
   bool is_zero() const { return !broken_ && terms_.empty(); }
   std::optional<Int128> as_literal() const;
+  Int128 common_divisor() const; // of the coefficients; 0 of an empty sum
   Int128 literal_part() const;
   // Products in order, with their coefficients, which are not 0; the empty product is the literal.
   using Term = std::pair<QuantityProduct, Int128>;

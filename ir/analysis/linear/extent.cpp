@@ -7,6 +7,7 @@
 #include "ir/core/module.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace ptxrewrite::ir {
 
@@ -73,6 +74,11 @@ bool AccessExtents::is_known_not_negative(const ExactSum& sum, Query& query) con
     query.conditions.insert(conditions.begin(), conditions.end());
     return true;
   }
+  // A multiple of a sum is not negative if the sum is not.
+  if (const Int128 common = sum.common_divisor(); common > 1) {
+    const auto part = sum.divided(common);
+    if (part && is_known_not_negative(*part, query)) return true;
+  }
   // A product is not negative if its factors are not.
   if (sum.terms().size() < 2 || sum.terms().begin()->first.empty()) return false;
   for (QuantityId id : sum.terms().begin()->first) {
@@ -131,6 +137,29 @@ ExactSum AccessExtents::maximum(const ExactSum& a, const ExactSum& b, Query& que
 
 ExactSum AccessExtents::minimum(const ExactSum& a, const ExactSum& b, Query& query) {
   return maximum(a * -1, b * -1, query) * -1;
+}
+
+// Replaces quotients that the scope's facts make exact: where n - 2*floor(n / 2) - 1 is not negative, it is 0.
+ExactSum AccessExtents::with_equalities(ExactSum sum, Query& query) const {
+  for (const auto& [zero, conditions] : query.scope->not_negative) {
+    std::vector<QuantityId> used;
+    const auto range = quantities_.interval(zero, query.scope->ranges, &used);
+    if (!range || range->high > 0) continue;
+    for (const auto& [quotient, factor] : zero.terms()) {
+      if (quotient.size() != 1 || quantities_[quotient.front()].kind != Quantity::Kind::whole_part) continue;
+      ExactSum part; // times the sum that is 0
+      for (const auto& term : sum.terms())
+        if (std::ranges::count(term.first, quotient.front()) == 1 && term.second % factor == 0)
+          part = part + *ExactSum::of(term).divided(ExactSum::of({quotient, factor}));
+      const ExactSum replaced = sum - part * zero;
+      if (part.is_zero() || replaced.is_broken()) continue;
+      sum = replaced;
+      add_conditions_of(used, query);
+      query.conditions.insert(conditions.begin(), conditions.end());
+      break;
+    }
+  }
+  return sum;
 }
 
 // --- forms ---
@@ -200,8 +229,9 @@ std::optional<ExactSum> AccessExtents::most(const Places& coefficients, Query& q
   if (coefficients.empty()) return ExactSum();
   if (query.depth > form_depth || !spend()) return std::nullopt;
   ++query.depth;
+  // The innermost branch first, which is the closest to the access.
   std::vector<const Fact*> facts;
-  for (const Fact& fact : query.scope->facts)
+  for (const Fact& fact : query.scope->facts | std::views::reverse)
     facts.push_back(&fact);
   std::ranges::stable_sort(
       facts, [](const Fact* a, const Fact* b) { return a->coefficients.size() > b->coefficients.size(); });
@@ -394,8 +424,8 @@ std::optional<ByteRange> AccessExtents::bytes_of(InstructionId access, size_t ad
   Query query{&scope, {}, 0};
   auto span = span_of(form, query);
   if (!span) return std::nullopt;
-  range.low = span->low;
-  range.high = span->high + ExactSum::literal(bytes);
+  range.low = with_equalities(span->low, query);
+  range.high = with_equalities(span->high, query) + ExactSum::literal(bytes);
   range.conditions.insert(query.conditions.begin(), query.conditions.end());
   if (form.kind == ValueClass::divergent_linear) {
     for (unsigned i = 0; i < 1u << form.condition_count; ++i) {

@@ -74,6 +74,7 @@ private:
     std::map<QuantityId, LaunchConditions> range_conditions;
     std::vector<std::pair<ExactSum, LaunchConditions>> not_negative; // depend on the launch only
     std::vector<Fact> facts;
+    std::map<ValueId, uint64_t> at_least; // unsigned lower bounds of registers that are compared with numbers
   };
   struct Span {
     ExactSum low, high;
@@ -100,6 +101,7 @@ private:
   bool is_not_negative(const ExactSum& sum, Query& query) const;
   void require_not_negative(const ExactSum& sum, Query& query) const;
   bool require_within(const Span& span, Interval range, Query& query) const;
+  ExactSum with_equalities(ExactSum sum, Query& query) const;
   ExactSum maximum(const ExactSum& a, const ExactSum& b, Query& query);
   ExactSum minimum(const ExactSum& a, const ExactSum& b, Query& query);
   std::optional<Affine> affine(const LinearForm& form, Query& query);
@@ -142,6 +144,8 @@ private:
   void add_loop_fact(Scope& scope, LoopId loop);
   std::optional<Fact> loop_fact(const TripBound& bound, LoopId loop, Query& query);
   bool discharge_exits(LoopId loop, Query& query);
+  void raise(Scope& scope, ValueId value, uint64_t least);
+  void add_least(Scope& scope, InstructionId user, const Operand& operand, uint64_t least);
   std::optional<Affine> compared(Scope& scope, InstructionId compare, const Operand& operand,
                                  LaunchConditions& conditions);
 

@@ -119,8 +119,15 @@ void AccessExtents::add_comparison(Scope& scope, InstructionId compare, bool hol
   const Operand a = operands[1], b = operands[2];
   switch (relation->comparison) {
   case Comparison::not_equal:
+    if (a.is(OperandKind::value) && b.is(OperandKind::integer) && b.immediate >= 0) {
+      const uint64_t number = static_cast<uint64_t>(b.immediate);
+      const auto known = scope.at_least.find(a.as_value());
+      if ((known == scope.at_least.end() ? 0 : known->second) == number) raise(scope, a.as_value(), number + 1);
+    }
     return add_inequality(scope, compare, a, b);
   case Comparison::equal:
+    if (a.is(OperandKind::value) && b.is(OperandKind::integer) && b.immediate > 0)
+      raise(scope, a.as_value(), static_cast<uint64_t>(b.immediate));
     add_order(scope, compare, a, b, false, true);
     add_order(scope, compare, b, a, false, true);
     return;
@@ -136,6 +143,44 @@ void AccessExtents::add_comparison(Scope& scope, InstructionId compare, bool hol
     return;
   }
   }
+}
+
+// The register is at least `least` as an unsigned number, by comparisons with numbers one after the other: `n & 3` is
+// neither 0 nor 1. So are the numbers that it is part of: n is at least 2.
+void AccessExtents::raise(Scope& scope, ValueId value, uint64_t least) {
+  scope.at_least[value] = least;
+  for (unsigned depth = 0; value && least > 0 && depth < connective_limit; ++depth) {
+    const InstructionId id = forms_.def_use().definition(value).instruction;
+    if (!id || function_.instructions[id].kind != InstructionKind::real || function_.instructions[id].guard) return;
+    const Form& form = function_.form_of(id);
+    const auto operands = function_.operands_of(id);
+    if (operands.size() != 3 || !operands[1].is(OperandKind::value) || !operands[2].is(OperandKind::integer) ||
+        form.has(Modifier::sat) || form.carry_out || form.effects.reads_carry)
+      return;
+    const Int128 number = operands[2].immediate;
+    if (form.operation == Operation::shift_right && number >= 0 && number < 31)
+      least <<= number;
+    else if (form.operation == Operation::add && number >= 0 && number <= Int128(least))
+      least -= static_cast<uint64_t>(number); // a sum that wraps was a larger number before
+    else if (form.operation != Operation::bit_and)
+      return;
+    if (least == 0 || least > INT32_MAX) return;
+    value = operands[1].as_value();
+    add_least(scope, id, operands[1], least);
+  }
+}
+
+// Adds the fact that a register, which is at least `least` as an unsigned number, is so as a signed one.
+void AccessExtents::add_least(Scope& scope, InstructionId user, const Operand& operand, uint64_t least) {
+  if (scope.facts.size() > scope_fact_limit) return;
+  LaunchConditions conditions;
+  const auto number = compared(scope, user, operand, conditions);
+  if (!number || number->coefficients.empty()) return;
+  Query query{&scope, conditions, 0};
+  const auto span = span_of(*number, query);
+  if (!span || !is_known_not_negative(span->low, query)) return;
+  const ExactSum literal = ExactSum::literal(static_cast<Int128>(least));
+  add_fact(scope, Affine{{}, {literal, literal}}, *number, 0, query.conditions);
 }
 
 // One side of a comparison as the signed value of the register.

@@ -80,7 +80,6 @@ struct Run {
   std::string reason; // why no variant ran
   uint64_t arena_address = 0;
   size_t variants = 0; // of the kernel
-  bool is_first = false;
 };
 
 // `left_out`: the number of variants that are not tried.
@@ -105,7 +104,6 @@ Run emulate(const ir::Module& module, const Kernel& kernel, const Launch& launch
       kernel.name, parameter_block(kernel, kernel.values(launch, *address)), {launch.grid, 1, 1}, {launch.block, 1, 1});
   if (!choice) return failed(choice.error());
   run.emulation.entry = module.text(choice->entry->name);
-  run.is_first = !choice->is_original && run.emulation.entry == variants->of_kernel(kernel.name).front().entry;
   run.emulation.is_original = choice->is_original;
   for (const std::string& reason : choice->reasons)
     run.reason += reason + "; ";
@@ -221,7 +219,7 @@ Verdict Subject::check(const std::string& rewritten, const std::vector<std::stri
   }
   for (size_t i = 0; i < kernel_.launches.size(); ++i) {
     Run run = emulate(*module, kernel_, kernel_.launches[i]);
-    verdict.chosen.push_back(run.is_first);
+    verdict.chosen.push_back(!run.emulation.is_original);
     verdict.reasons.push_back(run.reason);
     verdict.has_variant |= !run.emulation.is_original || !run.reason.empty();
     check_launch(rewritten, i, families, run.emulation, verdict);

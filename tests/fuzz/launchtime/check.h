@@ -38,7 +38,7 @@ struct Finding {
 
 struct Verdict {
   bool has_variant = false;
-  std::vector<bool> chosen;         // by launch: whether the first variant ran
+  std::vector<bool> chosen;         // by launch: whether a variant ran
   std::vector<std::string> reasons; // by launch: why no variant ran
   std::vector<Finding> findings;
 };

@@ -6,7 +6,7 @@
 //
 // For every kernel and pipeline: memory is equal in every launch; no byte is accessed that the original does not
 // access; bytes read as constant are not stored; no predicate holds if brute force finds a necessary fact violated.
-// Counted: how often the predicate holds if all sufficient facts hold.
+// Counted: how often a predicate holds if all sufficient facts hold, without launches that execute nothing of the site.
 //
 // Tables: kernels by idiom and pipeline; exit code 1 on errors. --write keeps the kernel, the rewritten kernel, and a
 // reduced text with the same error.
@@ -85,10 +85,12 @@ struct Row {
   uint64_t kernels = 0, changed = 0, variants = 0;
   uint64_t sufficient = 0, chosen = 0; // launches in which all facts hold; of those, launches of the variant
   uint64_t others = 0, chosen_of_others = 0;
+  uint64_t idle = 0; // launches that execute nothing of the site
   void operator+=(const Row& other) {
     kernels += other.kernels, changed += other.changed, variants += other.variants;
     sufficient += other.sufficient, chosen += other.chosen;
     others += other.others, chosen_of_others += other.chosen_of_others;
+    idle += other.idle;
   }
 };
 
@@ -115,14 +117,15 @@ public:
                 number(comparable_));
     for (const auto& [kind, count] : kinds_)
       std::printf("  %-24s %6llu launches\n", kind.c_str(), number(count));
-    std::printf("%-10s %-24s %8s %8s %8s   launches of variants: all facts hold, variant runs, share; others, runs\n",
-                "pipeline", "idiom", "kernels", "changed", "variants");
+    std::printf(
+        "%-10s %-24s %8s %8s %8s   launches of variants: all facts hold, variant runs, share; others, runs; idle\n",
+        "pipeline", "idiom", "kernels", "changed", "variants");
     for (const auto& [key, row] : rows_)
-      std::printf("%-10s %-24s %8llu %8llu %8llu %10llu %10llu %6.1f %% %10llu %10llu\n", key.first.c_str(),
+      std::printf("%-10s %-24s %8llu %8llu %8llu %10llu %10llu %6.1f %% %10llu %10llu %10llu\n", key.first.c_str(),
                   key.second.c_str(), number(row.kernels), number(row.changed), number(row.variants),
                   number(row.sufficient), number(row.chosen),
                   row.sufficient ? 100.0 * double(row.chosen) / double(row.sufficient) : 0.0, number(row.others),
-                  number(row.chosen_of_others));
+                  number(row.chosen_of_others), number(row.idle));
     for (const auto& [what, times] : failures_)
       std::printf("WRONG %s: %llu times\n", what.c_str(), number(times));
     std::printf("%zu kinds of failures\n", failures_.size());
@@ -179,7 +182,12 @@ private:
     row.changed = is_changed;
     row.variants = verdict.has_variant;
     for (size_t i = 0; verdict.has_variant && i < verdict.chosen.size(); ++i) {
-      const bool holds = kernel.sites[0].sufficient(subject.outcome(i).trace);
+      const Trace& trace = subject.outcome(i).trace;
+      if (kernel.sites[0].is_idle(trace)) {
+        ++row.idle;
+        continue;
+      }
+      const bool holds = kernel.sites[0].sufficient(trace);
       (holds ? row.sufficient : row.others) += 1;
       (holds ? row.chosen : row.chosen_of_others) += verdict.chosen[i];
       if (options_.show)

@@ -123,6 +123,8 @@ struct PatternSite {
   // Without `necessary` no rewrite of the site is right; with `sufficient` a rewrite is right. Both are computed by
   // brute force from the oracle's record of the launch.
   std::function<bool(const Trace&)> necessary, sufficient;
+  // Whether the launch executes none of the instructions that the rewrite changes, so that both forms do the same.
+  std::function<bool(const Trace&)> is_idle = [](const Trace&) { return false; };
 };
 
 struct Kernel {

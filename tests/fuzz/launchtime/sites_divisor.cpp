@@ -15,9 +15,7 @@ const std::vector<uint64_t> plain_divisors = {1, 2, 3, 5, 7, 10, 16, 100, 641, 1
 const std::vector<uint64_t> edge_divisors = {0,         two31 - 1, two31, two31 + 1, two32 - 1,
                                              two32 - 2, 65535,     65537, 6700417};
 
-// No divisor is 0, and no dividend or divisor is negative: the minimal condition for forms of division that are cheaper
-// than the general one.
-std::function<bool(const Trace&)> divides_plainly(Builder& b) {
+std::vector<uint32_t> divisions_of(const Builder& b) {
   std::vector<uint32_t> divisions;
   const std::function<void(const std::vector<Node>&)> collect = [&](const std::vector<Node>& nodes) {
     for (const Node& node : nodes) {
@@ -29,9 +27,19 @@ std::function<bool(const Trace&)> divides_plainly(Builder& b) {
     }
   };
   collect(b.kernel.body);
-  return [divisions](const Trace& trace) {
+  return divisions;
+}
+
+// A site whose rewrite needs that no divisor is 0, and no dividend or divisor is negative: the minimal condition for
+// forms of division that are cheaper than the general one.
+void add_division_site(Builder& b, const char* idiom) {
+  const std::vector<uint32_t> divisions = divisions_of(b);
+  add_plain_site(b, "divisor", idiom, [divisions](const Trace& trace) {
     return std::ranges::none_of(
         divisions, [&](uint32_t id) { return trace.nodes[id].has_zero_divisor || trace.nodes[id].has_negative; });
+  });
+  b.kernel.sites.back().is_idle = [divisions](const Trace& trace) {
+    return std::ranges::all_of(divisions, [&](uint32_t id) { return trace.nodes[id].executions == 0; });
   };
 }
 
@@ -70,7 +78,7 @@ void four_dimensions(Builder& b) {
   Register index = b.op("mad.lo.s32", {n, h, y});
   index = b.op("mad.lo.s32", {index, w, x});
   store_result(b, b.op("mad.lo.s32", {index, c, z}));
-  add_plain_site(b, "divisor", "NCHW", divides_plainly(b));
+  add_division_site(b, "NCHW");
 }
 
 void row_and_column(Builder& b) {
@@ -86,7 +94,7 @@ void row_and_column(Builder& b) {
     b.assign(result, "mad.lo.s32", {column, uint64_t(65539), row});
   });
   store_result(b, result);
-  add_plain_site(b, "divisor", "row and column", divides_plainly(b));
+  add_division_site(b, "row and column");
 }
 
 // Divides data by a parameter: every bit pattern is a dividend. Two divisions, or (i + 1) % n.
@@ -104,7 +112,7 @@ void data_by_parameter(Builder& b) {
     b.assign(result, "mad.lo.s32", {other, uint64_t(65539), one});
   });
   store_result(b, result);
-  add_plain_site(b, "divisor", "data", divides_plainly(b));
+  add_division_site(b, "data");
 }
 
 void wide_data_by_parameter(Builder& b) {
@@ -116,7 +124,7 @@ void wide_data_by_parameter(Builder& b) {
   const Register v = b.load(a, b.address(a, b.global_thread(), 8), 0, "u64");
   const Register q = b.op("div" + suffix, {v, b.parameter(n)}), r = b.op("rem" + suffix, {v, b.parameter(n)});
   store_result(b, b.op("mad.lo.s64", {r, uint64_t(1000003), q}));
-  add_plain_site(b, "divisor", "64-bit data", divides_plainly(b));
+  add_division_site(b, "64-bit data");
 }
 
 // f32 by a constant, for normal and subnormal numbers, infinities and NaNs.

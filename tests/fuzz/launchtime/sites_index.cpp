@@ -179,9 +179,12 @@ void inside_test(Builder& b) {
   fill_number(b, width, {16, 100}, {0, 1, two31 - 1, two31, uint64_t(-1), uint64_t(-2)});
   const Register x = b.op("add.s32", {b.global_thread(), b.parameter(offset)});
   const Register low = b.op("setp.ge.s32", {x, uint64_t(0)});
-  const Register both = b.op("setp.lt.and.s32", {x, b.parameter(width), low});
+  const Register limit = b.op("mov.u32", {b.parameter(width)});
+  const uint32_t limit_read = b.last_id();
+  const Register both = b.op("setp.lt.and.s32", {x, limit, low});
   store_result(b, b.op("selp.b32", {uint64_t(5), uint64_t(6), both}));
-  add_plain_site(b, "small", "inside test", [](const Trace&) { return true; });
+  // Below a negative limit as an unsigned number are numbers that are not below it.
+  add_plain_site(b, "small", "inside test", [=](const Trace& trace) { return !trace.nodes[limit_read].has_negative; });
 }
 
 // Counts bits of lower lanes.

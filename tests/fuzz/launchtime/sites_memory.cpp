@@ -13,6 +13,7 @@ void add_alias_site(Builder& b, const char* idiom) {
   site.has_evidence = true;
   site.necessary = some_loads_are_constant;
   site.sufficient = ranges_are_disjoint;
+  site.is_idle = [](const Trace& trace) { return trace.loads.empty(); };
 }
 
 uint32_t some_stride(Random& random, uint32_t element) {

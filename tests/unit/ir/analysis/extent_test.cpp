@@ -353,6 +353,45 @@ TEST_CASE("bounds of a loop unrolled by four and of the rest meet at n") {
   }
 }
 
+TEST_CASE("bounds of a loop unrolled by two and of the odd trip behind it meet at n") {
+  Kernel kernel = read_kernel(
+      "setp.lt.s32 %p1, %r1, 1; @%p1 bra DONE; setp.lt.s32 %p4, %r2, 1; @%p4 bra DONE; and.b32 %r11, %r1, 1;\n"
+      "setp.eq.s32 %p2, %r1, 1; mov.u32 %r13, 0; @%p2 bra REST; sub.s32 %r14, %r1, %r11;\n"
+      "TWO: mul.lo.s32 %r15, %r13, %r2; mul.wide.s32 %rd5, %r15, 4; add.s64 %rd6, %rd2, %rd5;\n"
+      "st.global.u32 [%rd6], 1; add.s32 %r13, %r13, 2; add.s32 %r14, %r14, -2; setp.ne.s32 %p3, %r14, 0;\n"
+      "@%p3 bra TWO;\n"
+      "REST: setp.eq.s32 %p5, %r11, 0; @%p5 bra DONE; mul.lo.s32 %r16, %r13, %r2; mul.wide.s32 %rd7, %r16, 4;\n"
+      "add.s64 %rd8, %rd2, %rd7; st.global.u32 [%rd8], 1;");
+  auto list = extents_of(*kernel.function);
+  REQUIRE(list.size() == 2);
+  // Row n - 1, without a quotient: here n is odd.
+  CHECK(list[1].high == "4*sext32(P0)*sext32(P1) - 4*sext32(P1) + P3 + 4");
+  for (uint32_t n : {1u, 2u, 3u, 8u, 23u}) {
+    Tally tally;
+    check_launch(*kernel.function, list, launch_of(2, 2, n, 5, 0), tally, "n = " + std::to_string(n));
+    CHECK(tally.refused == 0);
+  }
+}
+
+TEST_CASE("bounds of single trips in front of a loop unrolled by four are those of the loop before it was unrolled") {
+  // for (i = thread; i < n; i += 1024): the number of trips modulo 4 first, one by one.
+  Kernel kernel =
+      read_kernel("not.b32 %r11, %r4; add.s32 %r12, %r11, %r1; setp.ge.s32 %p1, %r4, %r1; @%p1 bra DONE;\n"
+                  "shr.u32 %r13, %r12, 10; add.s32 %r14, %r13, 1; and.b32 %r15, %r14, 3; setp.eq.s32 %p2, %r15, 0;\n"
+                  "@%p2 bra DONE; mul.wide.s32 %rd5, %r4, 4; add.s64 %rd6, %rd2, %rd5; st.global.u32 [%rd6], 1;\n"
+                  "setp.eq.s32 %p3, %r15, 1; @%p3 bra DONE; st.global.u32 [%rd6+4096], 1;\n"
+                  "setp.eq.s32 %p4, %r15, 2; @%p4 bra DONE; st.global.u32 [%rd6+8192], 1;");
+  auto list = extents_of(*kernel.function);
+  REQUIRE(list.size() == 3);
+  for (const AccessText& access : list)
+    CHECK(access.high == "4*sext32(P0) + P3");
+  for (uint32_t n : {0u, 1u, 7u, 1025u, 2050u, 3000u, 3073u, 5000u}) {
+    Tally tally;
+    check_launch(*kernel.function, list, launch_of(8, 1, n, 0, 0), tally, "n = " + std::to_string(n));
+    CHECK(tally.refused == 0);
+  }
+}
+
 TEST_CASE("bounds are not known of what memory says") {
   Kernel kernel = read_kernel("ld.global.u32 %r11, [%rd2]; mul.wide.s32 %rd5, %r11, 4; add.s64 %rd6, %rd4, %rd5;"
                               "st.global.u32 [%rd6], 1;");
