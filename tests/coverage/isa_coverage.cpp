@@ -7,7 +7,7 @@
 // `--list` compares the missing forms with a committed list and fails if they differ, so that gained and lost forms are
 // visible in a change's review; `--bless` writes it. With `--every N` each N-th form is tested, and only reasons are
 // compared: the list must have each of them. `--statements` reads one statement per line instead of the
-// table's ("mnemonic operands;", with registers as in tests/isa/statement.h).
+// table's ("mnemonic operands;", with registers as in tests/isa/statement.h and the names of statement_declarations()).
 #include "emulator/core/emulator.h"
 #include "grammar/reader.h"
 #include "tests/coverage/table_statements.h"
@@ -34,12 +34,24 @@ struct Settings {
   unsigned every = 1;
 };
 
+// Names of variables, functions and labels that statements of a file may use, in the module and in the function.
+constexpr const char* statement_declarations =
+    ".global .u32 gu32;\n.shared .align 16 .b8 svar[256];\n.const .align 16 .b8 cvar[256];\n"
+    ".global .texref gtex;\n.global .surfref gsurf;\n"
+    ".func (.param .b32 r) fn1(.param .b32 a) { st.param.b32 [r], 0; ret; }\n.func fn0() { ret; }\n"
+    ".func fn2(.param .b32 a) { ret; }\n.func (.param .b32 r) fn3(.param .b32 a) { st.param.b32 [r], 0; ret; }\n";
+constexpr const char* statement_parameters = ".param .b64 kp, .param .align 64 .b8 ktm[128], .param .b32 kp32";
+constexpr const char* statement_locals =
+    ".param .b32 cpa; .param .b32 cpr; .param .align 16 .b8 cparr[64]; .local .align 16 .b8 lvar[256];\n";
+
 // Returns why the emulator rejects the text, or an empty string. Sets `unread` if the reader rejects it.
 std::string reason_against(const TableStatement& statement, const std::string& instruction, bool& unread) {
-  const std::string text =
-      fmt::format(".version 9.5\n.target {}\n.address_size 64\n{}.visible .entry k() {{\n{}\n"
-                  "{}\n{}ret;\n}}\n",
-                  statement.target, module_declarations(), register_declarations(), instruction, label_statements());
+  const bool has_sampler = instruction.find("gsmp") != std::string::npos;
+  const std::string text = fmt::format(
+      ".version 9.5\n.target {}{}\n.address_size 64\n{}{}{}.visible .entry k({}) {{\n{}\n{}{}\n{}LEND: ret;\n}}\n",
+      statement.target, has_sampler ? ", texmode_independent" : "", module_declarations(), statement_declarations,
+      has_sampler ? ".global .samplerref gsmp;\n" : "", statement_parameters, register_declarations(), statement_locals,
+      instruction, label_statements());
   Diagnostics diagnostics;
   auto module = grammar::read_module(SourceFile("form.ptx", text), diagnostics);
   unread = !module;
