@@ -194,25 +194,74 @@ float add_scaled(float a, float b, float a_scale, float b_scale, float sum) {
   return static_cast<float>(semantics::add_odd(product, static_cast<double>(sum)));
 }
 
+// A product's factors and their scales, scale_count for each line.
+struct ScaledFactors {
+  Factors factors;
+  float a_scales[most_rows * most_scales], b_scales[tile_columns * most_scales];
+
+  explicit ScaledFactors(const Collective& all) : product_(all.description<MatrixProduct>()) {
+    read_factors(all, factors);
+    read_scales(all, product_.first_of_scales(), most_rows, true, a_scales);
+    read_scales(all, product_.first_of_scales() + 3, tile_columns, false, b_scales);
+  }
+
+  unsigned in_block() const { return product_.shape.k / product_.scale_count; } // elements along k with one scale
+  unsigned k_of(unsigned row, unsigned i) const {
+    return product_.sparse ? factors.columns[row * product_.stored() + i] : i;
+  }
+  float a_scale(unsigned row, unsigned k) const { return a_scales[row * product_.scale_count + k / in_block()]; }
+  float b_scale(unsigned place, unsigned k) const {
+    const unsigned column = place % 4 * 2 + place / 4; // even_columns_first
+    return b_scales[column * product_.scale_count + k / in_block()];
+  }
+
+  // Is the product of each possible element and each scale a normal number of f32?
+  bool are_moderate() const {
+    const auto is_moderate = [](float scale) { return scale == 0 || (scale >= 0x1p-100f && scale <= 0x1p100f); };
+    return std::all_of(a_scales, a_scales + most_rows * product_.scale_count, is_moderate) &&
+           std::all_of(b_scales, b_scales + tile_columns * product_.scale_count, is_moderate);
+  }
+  // Multiplies the factors by their scales, which is exact: no element has more than four bits, no scale either. Blocks
+  // have as many stored elements as one another, in a sparse A too.
+  void apply() {
+    const unsigned count = product_.scale_count, of_a = product_.stored() / count, of_b = in_block();
+    for (unsigned i = 0; i < most_rows * count; ++i)
+      for (float* element = factors.a + i * of_a; element < factors.a + (i + 1) * of_a; ++element)
+        *element *= a_scales[i];
+    for (unsigned block = 0; block < count; ++block) {
+      float scales[tile_columns];
+      for (unsigned place = 0; place < tile_columns; ++place)
+        scales[place] = b_scale(place, block * of_b);
+      for (unsigned k = block * of_b; k < (block + 1) * of_b; ++k)
+        for (unsigned place = 0; place < tile_columns; ++place)
+          factors.b[k * tile_columns + place] *= scales[place];
+    }
+  }
+
+private:
+  const MatrixProduct& product_;
+};
+
 const MicroOp* multiply_scaled_groups(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
     const MatrixProduct& product = all.description<MatrixProduct>();
-    Factors factors;
-    read_factors(all, factors);
+    ScaledFactors scaled(all);
     float sums[most_rows * tile_columns];
     read_sums(all, product.first_of_c(), product.c, sums);
-    float a_scales[most_rows * most_scales], b_scales[tile_columns * most_scales];
-    read_scales(all, product.first_of_scales(), most_rows, true, a_scales);
-    read_scales(all, product.first_of_scales() + 3, tile_columns, false, b_scales);
-    const unsigned stored = product.stored(), count = product.scale_count, in_block = product.shape.k / count;
-    const auto scales_of_column = [&](unsigned place) { return b_scales + (place % 4 * 2 + place / 4) * count; };
+    const Factors& factors = scaled.factors;
+    const unsigned stored = product.stored();
+    if (scaled.are_moderate()) {
+      scaled.apply();
+      factors.multiply(product, sums);
+      return write_sums(all, product.d, sums);
+    }
     for (unsigned row = 0; row < most_rows; ++row)
       for (unsigned i = 0; i < stored; ++i) {
-        const unsigned k = product.sparse ? factors.columns[row * stored + i] : i;
-        for (unsigned column = 0; column < tile_columns; ++column) {
-          float& sum = sums[row * tile_columns + column];
-          sum = add_scaled(factors.a[row * stored + i], factors.b[k * tile_columns + column],
-                           a_scales[row * count + k / in_block], scales_of_column(column)[k / in_block], sum);
+        const unsigned k = scaled.k_of(row, i);
+        for (unsigned place = 0; place < tile_columns; ++place) {
+          float& sum = sums[row * tile_columns + place];
+          sum = add_scaled(factors.a[row * stored + i], factors.b[k * tile_columns + place], scaled.a_scale(row, k),
+                           scaled.b_scale(place, k), sum);
         }
       }
     write_sums(all, product.d, sums);

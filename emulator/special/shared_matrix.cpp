@@ -18,14 +18,29 @@ uint32_t swizzled(const SharedMatrix& matrix, uint32_t address) {
 
 } // namespace
 
-uint32_t chunk_address(const SharedMatrix& matrix, bool mn_major, uint32_t row, uint32_t chunk) {
+namespace {
+
+// Without swizzling.
+uint32_t linear_address(const SharedMatrix& matrix, bool mn_major, uint32_t row, uint32_t chunk) {
   const uint32_t in_group = row % 8, group = row / 8;
   if (matrix.swizzle_bytes == 0)
     return matrix.start + in_group * chunk_bytes +
            (mn_major ? group * matrix.leading + chunk * matrix.stride : group * matrix.stride + chunk * matrix.leading);
   const uint32_t in_row = mn_major ? matrix.swizzle_bytes / chunk_bytes : UINT32_MAX; // chunks
-  return swizzled(matrix, matrix.start + in_group * matrix.swizzle_bytes + group * matrix.stride +
-                              chunk % in_row * chunk_bytes + chunk / in_row * matrix.leading);
+  return matrix.start + in_group * matrix.swizzle_bytes + group * matrix.stride + chunk % in_row * chunk_bytes +
+         chunk / in_row * matrix.leading;
+}
+
+} // namespace
+
+uint32_t chunk_address(const SharedMatrix& matrix, bool mn_major, uint32_t row, uint32_t chunk) {
+  const uint32_t address = linear_address(matrix, mn_major, row, chunk);
+  return matrix.swizzle_bytes == 0 ? address : swizzled(matrix, address);
+}
+
+// Addresses grow with row % 8, row / 8 and both parts of the chunk's number; swizzling changes bits 4 to 6.
+uint32_t end_of_chunks(const SharedMatrix& matrix, bool mn_major, uint32_t rows, uint32_t chunks) {
+  return (linear_address(matrix, mn_major, (rows - 1) | 7, (chunks - 1) | 7) | 127) + 1;
 }
 
 } // namespace ptxrewrite::emulator

@@ -8,6 +8,7 @@
 #include "emulator/special/sparse_metadata.h"
 #include "emulator/special/warp_group.h"
 #include "emulator/tiles/matrix_tile.h"
+#include "emulator/tiles/wide_product.h"
 
 #include <fmt/format.h>
 
@@ -39,6 +40,7 @@ struct Product {
   bool a_in_registers = false;
   bool a_rows_major = false, b_columns_major = false; // MN-major
   bool negates_a = false, negates_b = false;
+  WideMethod wide; // for 16 rows of A and eight columns of B, if there is one
   unsigned registers_of_d() const { return sums == Sums::f16 ? n / 4 : n / 2; }
   unsigned registers_of_a() const { return a_in_registers ? a_registers : 0; }
   unsigned stored() const { return sparse ? k / 2 : k; } // elements in a row of A
@@ -57,8 +59,11 @@ struct WarpPart {
     const std::byte* base = ref.base() == LaneBase::registers ? issued.registers : warp.base[ref.base_index()];
     return reinterpret_cast<const uint32_t*>(base + ref.offset());
   }
+  uint32_t* target_lanes(unsigned index) const {
+    return reinterpret_cast<uint32_t*>(issued.registers + issued.list[index].offset());
+  }
   void write(unsigned index, const uint32_t* values) const {
-    auto* target = reinterpret_cast<uint32_t*>(issued.registers + issued.list[index].offset());
+    uint32_t* target = target_lanes(index);
     for (unsigned lane = 0; lane < warp_size; ++lane)
       target[lane] = (issued.lanes >> lane) & 1 ? values[lane] : target[lane];
     if (!block.checker) return;
@@ -216,10 +221,100 @@ void multiply_bits(const WarpPart& part, unsigned tile, const uint32_t* rows, co
   add_integers(part, tile, sums);
 }
 
+// --- by the methods of wide_product.h, which take operands as mma has them in registers ---
+
+constexpr unsigned most_b_registers = 4, sums_of_tile = 4;
+using RegisterLanes = uint32_t[warp_size];
+
+// The bits of a word that are the signs of its elements.
+uint32_t sign_bits(ScalarType type) {
+  switch (ir::bit_width(type)) {
+  case 8:
+    return 0x80808080;
+  case 16:
+    return 0x80008000;
+  default:
+    return 0x80000000;
+  }
+}
+
+void flip(RegisterLanes* registers, unsigned count, uint32_t bits) {
+  for (unsigned i = 0; i < count; ++i)
+    for (uint32_t& word : registers[i])
+      word ^= bits;
+}
+
+// One warp's rows of A.
+void read_a_registers(const WarpPart& part, RegisterLanes* a) {
+  const Product& product = part.product;
+  alignas(4) std::byte rows[warp_rows * row_bytes];
+  read_rows(part, rows);
+  for (unsigned number = 0; number < a_registers; ++number)
+    for (unsigned row = 0; row < 8; ++row)
+      std::memcpy(a[number] + 4 * row, rows + (row + number % 2 * 8) * row_bytes + number / 2 * chunk_bytes,
+                  chunk_bytes);
+  if (product.negates_a) flip(a, a_registers, sign_bits(product.a_type));
+}
+
+// Eight columns of B.
+void read_b_registers(const Block& block, const Product& product, const SharedMatrix& matrix, unsigned tile,
+                      RegisterLanes* b) {
+  const unsigned registers = product.column_bytes() / chunk_bytes;
+  for (unsigned i = 0; i < registers; ++i) {
+    for (unsigned line = 0; line < 8; ++line)
+      std::memcpy(b[i] + 4 * line,
+                  product.b_columns_major ? chunk(block, matrix, true, i * 8 + line, tile)
+                                          : chunk(block, matrix, false, tile * tile_columns + line, i),
+                  chunk_bytes);
+    if (product.b_columns_major) transpose_half_matrix(b[i]);
+  }
+  if (product.negates_b) flip(b, registers, sign_bits(product.b_type));
+}
+
+void multiply_wide_tile(const WarpPart& part, unsigned tile, const RegisterLanes* a, const RegisterLanes* b) {
+  const Product& product = part.product;
+  const unsigned registers = product.sums == Sums::f16 ? sums_of_tile / 2 : sums_of_tile, first = tile * registers;
+  static constexpr RegisterLanes zeros = {};
+  const bool writes_in_place = part.issued.lanes == full_mask && !part.block.checker;
+  RegisterLanes out[sums_of_tile];
+  const uint32_t *a_lanes[a_registers], *b_lanes[most_b_registers], *c_lanes[sums_of_tile];
+  uint32_t* d_lanes[sums_of_tile];
+  for (unsigned i = 0; i < a_registers; ++i)
+    a_lanes[i] = a[i];
+  for (unsigned i = 0; i < most_b_registers; ++i)
+    b_lanes[i] = b[i];
+  for (unsigned i = 0; i < registers; ++i) {
+    c_lanes[i] = part.issued.adds ? part.lanes(first + i) : zeros;
+    d_lanes[i] = writes_in_place ? part.target_lanes(first + i) : out[i];
+  }
+  const uint32_t* metadata = product.sparse ? part.lanes(product.registers_of_d() + product.registers_of_a()) : nullptr;
+  product.wide.run(product.wide, {d_lanes, a_lanes, b_lanes, c_lanes, metadata, product.selector});
+  for (unsigned i = 0; i < registers && !writes_in_place; ++i)
+    part.write(first + i, out[i]);
+}
+
+void carry_out_wide_product(Block& block, unsigned first_warp, const GroupProduct& issued) {
+  const Product& product = *static_cast<const Product*>(issued[0].description);
+  const auto part = [&](unsigned warp) {
+    return WarpPart{block, block.warps[first_warp + warp], product, issued[warp]};
+  };
+  RegisterLanes a[warps_of_group][a_registers];
+  for (unsigned warp = 0; warp < warps_of_group; ++warp)
+    read_a_registers(part(warp), a[warp]);
+  const SharedMatrix b_matrix = shared_matrix(issued[0].descriptors[1]);
+  for (unsigned tile = 0; tile < product.n / tile_columns; ++tile) {
+    RegisterLanes b[most_b_registers];
+    read_b_registers(block, product, b_matrix, tile, b);
+    for (unsigned warp = 0; warp < warps_of_group; ++warp)
+      multiply_wide_tile(part(warp), tile, a[warp], b);
+  }
+}
+
 // --- the product ---
 
 void carry_out_product(Block& block, unsigned first_warp, const GroupProduct& issued) {
   const Product& product = *static_cast<const Product*>(issued[0].description);
+  if (product.wide) return carry_out_wide_product(block, first_warp, issued);
   const auto part = [&](unsigned warp) {
     return WarpPart{block, block.warps[first_warp + warp], product, issued[warp]};
   };
@@ -273,6 +368,8 @@ constexpr unsigned source_a = 0, source_b = 1, source_adds = 2;
 bool is_in_shared(Warp& warp, const MicroOp& op, char name, const SharedMatrix& matrix, bool mn_major,
                   std::pair<unsigned, unsigned> lines, std::pair<unsigned, unsigned> chunks) {
   Block& block = *warp.block;
+  if (!block.watch_memory && end_of_chunks(matrix, mn_major, lines.second, chunks.second) <= block.shared_bytes)
+    return true;
   const uint32_t number = warp_groups(block).next_number(warp);
   uint64_t addresses[warp_size];
   unsigned count = 0;
@@ -426,6 +523,20 @@ std::optional<LaneRef> sum_register(Decoder& decoder, const ir::Operand& operand
   return std::nullopt;
 }
 
+WideMethod method_of(const Product& product) {
+  if (product.sums == Sums::bits) return {};
+  WideForm form;
+  form.m = warp_rows;
+  form.n = tile_columns;
+  form.k = product.k;
+  form.a_type = product.a_type;
+  form.b_type = product.b_type;
+  form.has_half_sums = product.sums == Sums::f16;
+  form.saturates = product.saturates;
+  form.sparse = product.sparse;
+  return wide_method(form);
+}
+
 void decode_product(Decoder& decoder) {
   const ir::Form& form = decoder.form();
   const ir::MatrixShape shape = ir::matrix_shape(form);
@@ -448,6 +559,7 @@ void decode_product(Decoder& decoder) {
   product.negates_b = behind > 1 && operand(predicate + 2).immediate < 0;
   product.a_rows_major = behind > 3 && operand(predicate + 3).immediate != 0;
   product.b_columns_major = behind > 2 && operand(predicate + behind).immediate != 0;
+  product.wide = method_of(product);
 
   std::vector<LaneRef> list;
   for (const ir::Operand& sum : matrix_registers(decoder, 0)) {

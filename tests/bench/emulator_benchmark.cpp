@@ -86,6 +86,8 @@ struct InstructionClass {
   const char* instruction;    // written `copies` times in the loop
   unsigned instructions = 1;  // executed by a warp for it
   unsigned multiply_adds = 0; // of a matrix product
+  unsigned warps = 1;         // that execute it together
+  const char* target = "sm_90";
 };
 
 // %r10-12 hold pairs of f16 near one; %r1-3, %rd1-3, %f1-3, %d1-3, %h1-2 (b16), %p1-2 hold any values; %rd4 and %r4 are
@@ -196,17 +198,38 @@ const InstructionClass classes[] = {
      "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%f10, %f11, %f12, %f13}, "
      "{%r24, %r25, %r26, %r27}, {%r24, %r25, %r28, %r29}, {%f10, %f11, %f12, %f13}, %r16, 0x0;",
      1, 2048},
+    {"mma.m16n8k32 mxf8f6f4",
+     "mma.sync.aligned.kind::mxf8f6f4.block_scale.scale_vec::1X.m16n8k32.row.col.f32.e4m3.e4m3.f32.ue8m0 "
+     "{%f10, %f11, %f12, %f13}, {%r24, %r25, %r26, %r27}, {%r28, %r29}, {%f10, %f11, %f12, %f13}, "
+     "%r34, {0, 0}, %r34, {0, 0};",
+     1, 4096, 1, "sm_120a"},
+    {"wgmma.m64n32k16 f16",
+     "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {%f20, %f21, %f22, %f23, %f24, "
+     "%f25, %f26, %f27, %f28, %f29, %f30, %f31, %f32, %f33, %f34, %f35}, %rd12, %rd12, 1, 1, 1, 0, 0; "
+     "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
+     1, 64 * 32 * 16, 4, "sm_90a"},
+    {"wgmma.m64n32k32 e4m3",
+     "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3 {%f20, %f21, %f22, %f23, %f24, "
+     "%f25, %f26, %f27, %f28, %f29, %f30, %f31, %f32, %f33, %f34, %f35}, %rd12, %rd12, 1, 1, 1; "
+     "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
+     1, 64 * 32 * 32, 4, "sm_90a"},
+    {"wgmma.m64n32k32 s8",
+     "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n32k32.s32.s8.s8 {%r20, %r21, %r22, %r23, %r35, "
+     "%r36, %r37, %r38, %r39, %r40, %r41, %r42, %r43, %r44, %r45, %r46}, %rd12, %rd12, 1; "
+     "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
+     1, 64 * 32 * 32, 4, "sm_90a"},
     {"bar.sync", "bar.sync 0;"},
     {"guarded add", "@%p2 add.u32 %r1, %r1, %r2;"},
 };
 constexpr int copies = 50;
 
-std::string kernel_text(const char* instruction, int copies_to_write, int turns) {
-  std::string text = ".version 8.4\n.target sm_90\n.address_size 64\n"
+std::string kernel_text(const InstructionClass& row, int copies_to_write, int turns) {
+  std::string text = ".version 8.8\n.target " + std::string(row.target) +
+                     "\n.address_size 64\n"
                      ".func (.param .b32 r) f(.param .b32 a)\n{\n.reg .b32 %x; ld.param.b32 %x, [a]; "
                      "add.u32 %x, %x, 1; st.param.b32 [r], %x; ret;\n}\n"
                      ".visible .entry k(.param .u64 data)\n{\n"
-                     ".reg .b32 %r<40>; .reg .b64 %rd<14>; .reg .f32 %f<20>; .reg .f64 %d<6>; .reg .b16 %h<4>;\n"
+                     ".reg .b32 %r<50>; .reg .b64 %rd<14>; .reg .f32 %f<40>; .reg .f64 %d<6>; .reg .b16 %h<4>;\n"
                      ".reg .pred %p<4>; .shared .align 16 .b8 s[4096]; .local .align 16 .b8 own[64];\n"
                      "ld.param.u64 %rd6, [data]; mov.u32 %r9, %tid.x; mul.wide.u32 %rd7, %r9, 4;\n"
                      "add.u64 %rd4, %rd6, %rd7; shl.b32 %r4, %r9, 2; mov.u32 %r8, s; add.u32 %r4, %r4, %r8;\n"
@@ -226,10 +249,12 @@ std::string kernel_text(const char* instruction, int copies_to_write, int turns)
                      "mul.wide.u32 %rd7, %r17, 16; add.u64 %rd10, %rd11, %rd7; shl.b32 %r17, %r9, 4;\n"
                      "add.u32 %r14, %r8, %r17; mov.b32 %r16, 0xe4e4e4e4; mov.b32 %r24, 0x3C003800;\n"
                      "mov.b32 %r25, 0x38003A00; mov.b32 %r26, 0x3A003800; mov.b32 %r27, 0x34003800;\n"
-                     "mov.b32 %r28, 0x38003C00; mov.b32 %r29, 0x3A003400;\n"
+                     "mov.b32 %r28, 0x38003C00; mov.b32 %r29, 0x3A003400; mov.b32 %r34, 0x7f7f7f7f;\n"
+                     // Descriptor of a matrix at the start of shared memory, whose eight rows lie every 256 bytes.
+                     "shr.u32 %r17, %r8, 4; cvt.u64.u32 %rd12, %r17; or.b64 %rd12, %rd12, 0x1000080000;\n"
                      "mov.u32 %r6, 0;\nL:\n";
   for (int i = 0; i < copies_to_write; ++i)
-    text += std::string(instruction) + "\n";
+    text += std::string(row.instruction) + "\n";
   text += "add.u32 %r6, %r6, 1; setp.lt.u32 %p3, %r6, " + std::to_string(turns) + "; @%p3 bra L;\nret;\n}\n";
   return text;
 }
@@ -242,7 +267,7 @@ double processor_seconds() {
 
 // Returns the processor seconds of one launch, the best of several; negative if it cannot be run. Elapsed time would
 // depend on other processes.
-double time_kernel(const std::string& text) {
+double time_kernel(const std::string& text, unsigned warps) {
   auto module = read("class.ptx", text);
   if (!module) return -1;
   emulator::DeviceMemory memory;
@@ -251,7 +276,7 @@ double time_kernel(const std::string& text) {
   if (!program || !data) return -1;
   emulator::LaunchRequest request;
   request.kernel = "k";
-  request.block = {32};
+  request.block = {32 * warps};
   request.host_threads = 1;
   request.parameters.resize(8);
   std::memcpy(request.parameters.data(), &*data, 8);
@@ -268,11 +293,11 @@ double time_kernel(const std::string& text) {
 // Returns exit code 1 if a class is not emulated.
 int bench_classes(int turns, const std::string& wanted) {
   int code = 0;
-  const double empty = time_kernel(kernel_text("", 0, turns));
   std::printf("%-28s %s  %s  %s\n", "instruction", "ns per warp instruction", "M thread instructions/s", "GMAC/s");
   for (const InstructionClass& row : classes) {
     if (std::string(row.name).find(wanted) == std::string::npos) continue;
-    const double seconds = time_kernel(kernel_text(row.instruction, copies, turns));
+    const double empty = time_kernel(kernel_text(row, 0, turns), row.warps);
+    const double seconds = time_kernel(kernel_text(row, copies, turns), row.warps);
     if (seconds < 0) {
       std::printf("%-28s not emulated\n", row.name);
       code = 1;

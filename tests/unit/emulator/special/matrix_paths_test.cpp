@@ -13,6 +13,7 @@ struct Form {
   std::string words; // after mma
   unsigned a = 4, b = 2, c = 4;
   unsigned selectors = 0; // of a sparse A
+  bool scaled = false;
 };
 
 std::string list(char name, unsigned count) {
@@ -27,14 +28,17 @@ std::string product_kernel(const Form& form, unsigned selector, bool apart) {
   std::string product = fmt::format("mma{} {}, {}, {}, {}", form.words, list('d', form.c), list('a', form.a),
                                     list('b', form.b), list('c', form.c));
   if (form.selectors) product += fmt::format(", %m0, {:#x}", selector);
-  std::string body = "  .reg .b32 %a<4>, %b<4>, %c<4>, %d<4>, %m<1>, %lane;\n  .reg .b64 %rd<4>;\n  .reg .pred %p;\n"
-                     "  mov.u32 %lane, %tid.x;\n  mul.wide.u32 %rd0, %lane, 4;\n  ld.param.u64 %rd1, [in];\n"
-                     "  add.u64 %rd1, %rd1, %rd0;\n  ld.param.u64 %rd2, [out];\n  add.u64 %rd2, %rd2, %rd0;\n";
+  if (form.scaled) product += ", %s0, {0, 0}, %s1, {0, 0}";
+  std::string body =
+      "  .reg .b32 %a<4>, %b<4>, %c<4>, %d<4>, %m<1>, %s<2>, %lane;\n  .reg .b64 %rd<4>;\n  .reg .pred %p;\n"
+      "  mov.u32 %lane, %tid.x;\n  mul.wide.u32 %rd0, %lane, 4;\n  ld.param.u64 %rd1, [in];\n"
+      "  add.u64 %rd1, %rd1, %rd0;\n  ld.param.u64 %rd2, [out];\n  add.u64 %rd2, %rd2, %rd0;\n";
   unsigned row = 0;
   for (const auto& [name, count] : {std::pair('a', form.a), std::pair('b', form.b), std::pair('c', form.c)})
     for (unsigned i = 0; i < count; ++i)
       body += fmt::format("  ld.global.u32 %{}{}, [%rd1+{}];\n", name, i, row++ * 128);
-  body += fmt::format("  ld.global.u32 %m0, [%rd1+{}];\n", row * 128);
+  for (const char* name : {"m0", "s0", "s1"})
+    body += fmt::format("  ld.global.u32 %{}, [%rd1+{}];\n", name, row++ * 128);
   if (apart) body += "  setp.lt.u32 %p, %lane, 13;\n  @%p bra LOWER;\n  " + product + ";\n  bra END;\nLOWER:\n";
   body += "  " + product + ";\nEND:\n";
   for (unsigned i = 0; i < form.c; ++i)
@@ -97,7 +101,7 @@ void check_form(const Form& form, unsigned seeds) {
   for (unsigned seed = 0; seed < seeds; ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
-    std::vector<uint32_t> words((form.a + form.b + form.c + 1) * 32);
+    std::vector<uint32_t> words((form.a + form.b + form.c + 3) * 32);
     // Any words are mostly large numbers and, in f16, a NaN in each sum; without some bits they are near one.
     for (uint32_t& word : words)
       word = static_cast<uint32_t>(random()) & (seed % 2 ? 0xffffffff : 0xbfbfbfbf);
@@ -114,6 +118,38 @@ TEST_CASE("dense products of sixteen rows by whole warps and by warps in two par
 TEST_CASE("sparse products of sixteen rows likewise, for any metadata") {
   for (const Form& form : sparse_forms())
     check_form(form, 8);
+}
+
+// Scales of A 2^104 times as large and of B 2^104 times as small leave the product as it is.
+TEST_CASE("block-scaled products with moderate and with extreme scales have the same bits") {
+  std::vector<Form> forms = {
+      {".sync.aligned.kind::mxf4.block_scale.scale_vec::2X.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue8m0", 4, 2, 4, 0, true},
+      {".sp::ordered_metadata.sync.aligned.kind::mxf8f6f4.block_scale.scale_vec::1X.m16n8k64.row.col.f32.e4m3.e5m2.f32."
+       "ue8m0",
+       4, 4, 4, 1, true}};
+  for (const char* types : {"e4m3.e4m3", "e5m2.e4m3", "e2m3.e5m2", "e2m1.e3m2"})
+    forms.push_back({fmt::format(".sync.aligned.kind::mxf8f6f4.block_scale.scale_vec::1X.m16n8k32.row.col.f32.{}.f32."
+                                 "ue8m0",
+                                 types),
+                     4, 2, 4, 0, true});
+  for (const Form& form : forms)
+    for (unsigned seed = 0; seed < 8; ++seed) {
+      CAPTURE(form.words);
+      CAPTURE(seed);
+      std::mt19937 random(seed);
+      const size_t scales = (form.a + form.b + form.c + 1) * 32;
+      std::vector<uint32_t> words(scales + 64);
+      for (size_t i = 0; i < scales; ++i)
+        words[i] = i / 32 == scales / 32 - 1 ? 0x44444444 : static_cast<uint32_t>(random()) & 0xbfbfbfbf;
+      std::vector<uint32_t> extreme = words;
+      for (size_t i = 0; i < 64; ++i)
+        for (unsigned byte = 0; byte < 4; ++byte) {
+          const auto code = static_cast<uint32_t>(i < 32 ? 124 + random() % 20 : 105 + random() % 20);
+          words[scales + i] |= code << (8 * byte);
+          extreme[scales + i] |= (i < 32 ? code + 104 : code - 104) << (8 * byte);
+        }
+      CHECK(results(form, 0, false, words) == results(form, 0, false, extreme));
+    }
 }
 
 } // namespace
