@@ -83,12 +83,20 @@ int bench_kernel(const std::string& path, const std::string& size, const std::st
 
 struct InstructionClass {
   const char* name;
-  const char* instruction;    // written `copies` times in the loop
+  std::string instruction;    // written `copies` times in the loop
   unsigned instructions = 1;  // executed by a warp for it
   unsigned multiply_adds = 0; // of a matrix product
   unsigned warps = 1;         // that execute it together
   const char* target = "sm_90";
 };
+
+// A wgmma with 128 columns that is waited for; its sums are the registers from 50 on.
+std::string group_product(const std::string& form, char registers, const std::string& operands) {
+  std::string text = "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned." + form + " {";
+  for (int i = 0; i < 64; ++i)
+    text += (i ? ", %" : "%") + std::string(1, registers) + std::to_string(50 + i);
+  return text + "}, " + operands + "; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;";
+}
 
 // %r10-12 hold pairs of f16 near one; %r1-3, %rd1-3, %f1-3, %d1-3, %h1-2 (b16), %p1-2 hold any values; %rd4 and %r4 are
 // each lane's address in global and shared memory, %rd5 and %r5 scattered ones, %rd8 and %r13 two rows of 16 elements,
@@ -203,21 +211,12 @@ const InstructionClass classes[] = {
      "{%f10, %f11, %f12, %f13}, {%r24, %r25, %r26, %r27}, {%r28, %r29}, {%f10, %f11, %f12, %f13}, "
      "%r34, {0, 0}, %r34, {0, 0};",
      1, 4096, 1, "sm_120a"},
-    {"wgmma.m64n32k16 f16",
-     "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {%f20, %f21, %f22, %f23, %f24, "
-     "%f25, %f26, %f27, %f28, %f29, %f30, %f31, %f32, %f33, %f34, %f35}, %rd12, %rd12, 1, 1, 1, 0, 0; "
-     "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
-     1, 64 * 32 * 16, 4, "sm_90a"},
-    {"wgmma.m64n32k32 e4m3",
-     "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3 {%f20, %f21, %f22, %f23, %f24, "
-     "%f25, %f26, %f27, %f28, %f29, %f30, %f31, %f32, %f33, %f34, %f35}, %rd12, %rd12, 1, 1, 1; "
-     "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
-     1, 64 * 32 * 32, 4, "sm_90a"},
-    {"wgmma.m64n32k32 s8",
-     "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n32k32.s32.s8.s8 {%r20, %r21, %r22, %r23, %r35, "
-     "%r36, %r37, %r38, %r39, %r40, %r41, %r42, %r43, %r44, %r45, %r46}, %rd12, %rd12, 1; "
-     "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
-     1, 64 * 32 * 32, 4, "sm_90a"},
+    {"wgmma.m64n128k16 f16", group_product("m64n128k16.f32.f16.f16", 'f', "%rd12, %rd12, 1, 1, 1, 0, 0"), 1,
+     64 * 128 * 16, 4, "sm_90a"},
+    {"wgmma.m64n128k32 e4m3", group_product("m64n128k32.f32.e4m3.e4m3", 'f', "%rd12, %rd12, 1, 1, 1"), 1, 64 * 128 * 32,
+     4, "sm_90a"},
+    {"wgmma.m64n128k32 s8", group_product("m64n128k32.s32.s8.s8", 'r', "%rd12, %rd12, 1"), 1, 64 * 128 * 32, 4,
+     "sm_90a"},
     {"bar.sync", "bar.sync 0;"},
     {"guarded add", "@%p2 add.u32 %r1, %r1, %r2;"},
 };
@@ -229,8 +228,8 @@ std::string kernel_text(const InstructionClass& row, int copies_to_write, int tu
                      ".func (.param .b32 r) f(.param .b32 a)\n{\n.reg .b32 %x; ld.param.b32 %x, [a]; "
                      "add.u32 %x, %x, 1; st.param.b32 [r], %x; ret;\n}\n"
                      ".visible .entry k(.param .u64 data)\n{\n"
-                     ".reg .b32 %r<50>; .reg .b64 %rd<14>; .reg .f32 %f<40>; .reg .f64 %d<6>; .reg .b16 %h<4>;\n"
-                     ".reg .pred %p<4>; .shared .align 16 .b8 s[4096]; .local .align 16 .b8 own[64];\n"
+                     ".reg .b32 %r<120>; .reg .b64 %rd<14>; .reg .f32 %f<120>; .reg .f64 %d<6>; .reg .b16 %h<4>;\n"
+                     ".reg .pred %p<4>; .shared .align 16 .b8 s[8192]; .local .align 16 .b8 own[64];\n"
                      "ld.param.u64 %rd6, [data]; mov.u32 %r9, %tid.x; mul.wide.u32 %rd7, %r9, 4;\n"
                      "add.u64 %rd4, %rd6, %rd7; shl.b32 %r4, %r9, 2; mov.u32 %r8, s; add.u32 %r4, %r4, %r8;\n"
                      "mul.lo.u32 %r7, %r9, 13; and.b32 %r7, %r7, 31; shl.b32 %r7, %r7, 2; add.u32 %r5, %r7, %r8;\n"
@@ -254,7 +253,7 @@ std::string kernel_text(const InstructionClass& row, int copies_to_write, int tu
                      "shr.u32 %r17, %r8, 4; cvt.u64.u32 %rd12, %r17; or.b64 %rd12, %rd12, 0x1000080000;\n"
                      "mov.u32 %r6, 0;\nL:\n";
   for (int i = 0; i < copies_to_write; ++i)
-    text += std::string(row.instruction) + "\n";
+    text += row.instruction + "\n";
   text += "add.u32 %r6, %r6, 1; setp.lt.u32 %p3, %r6, " + std::to_string(turns) + "; @%p3 bra L;\nret;\n}\n";
   return text;
 }
