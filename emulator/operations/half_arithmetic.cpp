@@ -14,15 +14,12 @@ namespace ptxrewrite::emulator {
 namespace {
 
 #if defined(PTXREWRITE_WIDE_HALVES)
-using OfTwoHalves = semantics::Halves (*)(semantics::Halves, semantics::Halves);
-constexpr semantics::HalfOperation half_operation(OfTwoHalves function) {
-  using semantics::HalfOperation;
-  if (function == &semantics::add_halves) return HalfOperation::add;
-  return function == &semantics::sub_halves ? HalfOperation::sub : HalfOperation::mul;
-}
-constexpr semantics::HalfOperation half_operation(decltype(&semantics::fma_halves)) {
-  return semantics::HalfOperation::fma;
-}
+// Specialisations, since comparing function pointers is no constant expression under -fsanitize=undefined.
+template <auto function> constexpr auto half_operation = nullptr;
+template <> constexpr auto half_operation<semantics::add_halves> = semantics::HalfOperation::add;
+template <> constexpr auto half_operation<semantics::sub_halves> = semantics::HalfOperation::sub;
+template <> constexpr auto half_operation<semantics::mul_halves> = semantics::HalfOperation::mul;
+template <> constexpr auto half_operation<semantics::fma_halves> = semantics::HalfOperation::fma;
 #endif
 
 template <auto function, unsigned count, size_t... source>
@@ -33,7 +30,7 @@ const MicroOp* on_halves(Warp& warp, const MicroOp& op, std::index_sequence<sour
   if (semantics::host_has_wide_halves()) {
     const bool writes_all = warp.mask == full_mask && op.destination[0];
     int16_t* const target = writes_all ? warp.lanes<int16_t>(op.destination[0]) : results.data();
-    semantics::wide_halves<half_operation(function)>(operands[0], operands[1], operands[2], count, target);
+    semantics::wide_halves<half_operation<function>>(operands[0], operands[1], operands[2], count, target);
     if (writes_all) return &op + 1;
   } else
 #endif
