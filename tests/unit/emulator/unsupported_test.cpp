@@ -62,14 +62,6 @@ TEST_CASE("instructions of asynchronous units and several GPUs") {
   }
 }
 
-// The mask is where the offsets of im2col belong, and no operand is left for the mask. ptxas requires the offsets.
-TEST_CASE("a multicast copy without im2col offsets") {
-  const Refusal refusal =
-      refusal_of("sm_100a", "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
-                            ".multicast::cluster.cta_group::1 [%r0], [%d0, {%r1, %r2, %r3}], [%r4], 3;");
-  CHECK(refusal.message == "a tensor copy with too few im2col offsets");
-}
-
 TEST_CASE("an instruction that the table does not know") {
   const Refusal refusal = refusal_of("sm_90", "frobnicate.u32 %r0, %r1;");
   CHECK(refusal.message.find("frobnicate.u32") != std::string::npos);
