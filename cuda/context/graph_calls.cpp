@@ -1,18 +1,9 @@
 // Graphs, as both APIs use them.
 #include "cuda/context/stream_calls.h"
 
+#include "cuda/context/graphs/edges.h"
+
 namespace ptxrewrite::cuda {
-namespace {
-
-template <class Nodes> Code list(const Nodes& all, GraphNode** nodes, size_t* count) {
-  if (!count) return Code::invalid_value;
-  for (size_t i = 0; nodes && i < *count; ++i)
-    nodes[i] = i < all.size() ? all[i] : nullptr;
-  if (!nodes || *count > all.size()) *count = all.size();
-  return Code::success;
-}
-
-} // namespace
 
 Code create_graph(GraphHandle** graph) {
   if (!graph) return Code::invalid_value;
@@ -77,7 +68,7 @@ Code graph_nodes(GraphHandle* graph, GraphNode** nodes, size_t* count) {
   std::vector<GraphNode*> all;
   for (const auto& node : (*graph)->nodes)
     all.push_back(node.get());
-  return list(all, nodes, count);
+  return list_nodes(all, nodes, count);
 }
 
 Code graph_roots(GraphHandle* graph, GraphNode** nodes, size_t* count) {
@@ -85,11 +76,11 @@ Code graph_roots(GraphHandle* graph, GraphNode** nodes, size_t* count) {
   std::vector<GraphNode*> all;
   for (const auto& node : (*graph)->nodes)
     if (node->dependencies.empty()) all.push_back(node.get());
-  return list(all, nodes, count);
+  return list_nodes(all, nodes, count);
 }
 
 Code node_dependencies(const GraphNode* node, GraphNode** nodes, size_t* count) {
-  return node ? list(node->dependencies, nodes, count) : Code::invalid_value;
+  return node ? list_nodes(node->dependencies, nodes, count) : Code::invalid_value;
 }
 
 Code node_type(const GraphNode* node, int* type) {

@@ -1,6 +1,7 @@
 #include "cuda/context/operation_queue.h"
 
 #include "cuda/context/log.h"
+#include "emulator/memory/host_program.h"
 
 #include <chrono>
 #include <csignal>
@@ -136,6 +137,7 @@ bool OperationQueue::finish_own() {
       if (operation.submitter != self) return false;
     last = submitted_.load(std::memory_order_relaxed);
   }
+  emulator::program_ends();
   wait(last);
   return true;
 }

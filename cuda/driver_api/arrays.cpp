@@ -1,8 +1,11 @@
 // CUDA arrays, texture and surface objects.
+#include "cuda/driver_api/arrays.h"
+
 #include "cuda/context/texture_calls.h"
 #include "cuda/driver_api/entry.h"
 
 #include <map>
+#include <optional>
 
 namespace ptxrewrite::cuda::driver {
 namespace {
@@ -14,16 +17,11 @@ struct ArrayDescription {
   unsigned channels, flags;
 };
 
-struct ArrayDescription2D {
-  size_t width, height;
-  int format;
-  unsigned channels;
-};
-
 struct ResourceDescription {
   int type; // 0 array, 1 mipmapped array, 2 linear, 3 pitched
   union {
     Array* array;
+    MipmappedArray* mipmapped;
     struct {
       uint64_t address;
       int format;
@@ -49,6 +47,7 @@ struct TextureDescription {
 struct Object {
   ResourceDescription resource{};
   TextureDescription texture{};
+  std::optional<ResourceView> view{};
 };
 
 std::map<uint64_t, Object>& objects() {
@@ -63,15 +62,6 @@ struct Format {
 constexpr Format formats[] = {{1, 8, 1},  {2, 16, 1},  {3, 32, 1},  {8, 8, 0},
                               {9, 16, 0}, {10, 32, 0}, {16, 16, 2}, {32, 32, 2}};
 
-// Returns all zeros for an unsupported format.
-ChannelDescription channels_of(int format, unsigned channels) {
-  for (const Format& known : formats)
-    if (known.number == format && (channels == 1 || channels == 2 || channels == 4))
-      return {known.bits, channels > 1 ? known.bits : 0, channels > 2 ? known.bits : 0, channels > 2 ? known.bits : 0,
-              known.kind};
-  return {};
-}
-
 ArrayDescription description_of(const Array& array) {
   const ChannelDescription& given = array.channels;
   ArrayDescription out{array.width, array.height, array.depth, 0, 1u + (given.y != 0) + 2u * (given.w != 0),
@@ -84,7 +74,7 @@ ArrayDescription description_of(const Array& array) {
 TextureResource resource_of(const ResourceDescription& given) {
   using Kind = TextureResource::Kind;
   if (given.type == 0) return {.kind = Kind::array, .array = given.array};
-  if (given.type != 2 && given.type != 3) return {.kind = Kind::mipmapped_array};
+  if (given.type != 2 && given.type != 3) return {.kind = Kind::mipmapped_array, .mipmapped = given.mipmapped};
   const auto& memory = given.memory;
   TextureResource resource{.kind = given.type == 2 ? Kind::linear : Kind::pitched,
                            .address = memory.address,
@@ -99,7 +89,8 @@ TextureResource resource_of(const ResourceDescription& given) {
 }
 
 Sampling sampling_of(const TextureDescription& given) {
-  return {given.address_mode[0], given.filter_mode != 0, (given.flags & 2) != 0, (given.flags & 1) == 0};
+  return {given.address_mode[0],    given.filter_mode != 0, (given.flags & 2) != 0, (given.flags & 1) == 0,
+          given.mipmap_filter != 0, given.mipmap_bias,      given.mipmap_least,     given.mipmap_most};
 }
 
 int make_array(const char* name, Array** array, const ArrayDescription* given) {
@@ -128,6 +119,14 @@ template <class T> int describe(const char* name, T* out, uint64_t object, T Obj
 
 } // namespace
 
+ChannelDescription channels_of(int format, unsigned channels) {
+  for (const Format& known : formats)
+    if (known.number == format && (channels == 1 || channels == 2 || channels == 4))
+      return {known.bits, channels > 1 ? known.bits : 0, channels > 2 ? known.bits : 0, channels > 2 ? known.bits : 0,
+              known.kind};
+  return {};
+}
+
 DRIVER_API int cuArray3DCreate_v2(Array** array, const ArrayDescription* given) {
   return make_array("cuArray3DCreate", array, given);
 }
@@ -143,6 +142,22 @@ DRIVER_API int cuArrayDestroy(Array* array) {
     const Code code = destroy_array(context, array);
     return code == Code::invalid_value ? Code::invalid_handle : code;
   });
+}
+
+DRIVER_API int cuMipmappedArrayCreate(MipmappedArray** array, const ArrayDescription* given, unsigned levels) {
+  return entry("cuMipmappedArrayCreate", [&](Context& context) {
+    if (!given) return Code::invalid_value;
+    return create_mipmapped_array(context, array, channels_of(given->format, given->channels), given->width,
+                                  given->height, given->depth, levels, given->flags);
+  });
+}
+
+DRIVER_API int cuMipmappedArrayDestroy(MipmappedArray* array) {
+  return entry("cuMipmappedArrayDestroy", [&](Context& context) { return destroy_mipmapped_array(context, array); });
+}
+
+DRIVER_API int cuMipmappedArrayGetLevel(Array** level, const MipmappedArray* array, unsigned number) {
+  return entry("cuMipmappedArrayGetLevel", [&](Context&) { return mipmap_level(level, array, number); });
 }
 
 DRIVER_API int cuArray3DGetDescriptor_v2(ArrayDescription* out, const Array* array) {
@@ -162,12 +177,11 @@ DRIVER_API int cuArrayGetDescriptor_v2(ArrayDescription2D* out, const Array* arr
 }
 
 DRIVER_API int cuTexObjectCreate(uint64_t* object, const ResourceDescription* resource,
-                                 const TextureDescription* texture, const void* view) {
+                                 const TextureDescription* texture, const ResourceView* view) {
   return entry("cuTexObjectCreate", [&](Context& context) {
     if (!object || !resource || !texture) return Code::invalid_value;
-    if (view) log_once(LogLevel::warn, "resource views of textures are not emulated: the texture is used as it is");
-    const Code code = create_texture(context, object, resource_of(*resource), sampling_of(*texture));
-    if (code == Code::success) objects()[*object] = {*resource, *texture};
+    const Code code = create_texture(context, object, resource_of(*resource), sampling_of(*texture), view);
+    if (code == Code::success) objects()[*object] = {*resource, *texture, view ? std::optional(*view) : std::nullopt};
     return code;
   });
 }
@@ -182,6 +196,13 @@ DRIVER_API int cuTexObjectGetResourceDesc(ResourceDescription* out, uint64_t obj
 
 DRIVER_API int cuTexObjectGetTextureDesc(TextureDescription* out, uint64_t object) {
   return describe("cuTexObjectGetTextureDesc", out, object, &Object::texture);
+}
+
+DRIVER_API int cuTexObjectGetResourceViewDesc(ResourceView* out, uint64_t object) {
+  std::optional<ResourceView> view;
+  const int code = describe("cuTexObjectGetResourceViewDesc", out ? &view : nullptr, object, &Object::view);
+  if (code == 0) *out = view.value_or(ResourceView{}); // zeros: no view was given
+  return code;
 }
 
 DRIVER_API int cuSurfObjectCreate(uint64_t* object, const ResourceDescription* resource) {

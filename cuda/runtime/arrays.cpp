@@ -4,6 +4,7 @@
 #include "cuda/runtime/types.h"
 
 #include <map>
+#include <optional>
 
 namespace ptxrewrite::cuda::runtime {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 struct TextureRecord {
   abi::ResourceDescription resource{};
   abi::TextureDescription texture{};
+  std::optional<ResourceView> view{};
 };
 
 std::map<uint64_t, TextureRecord>& objects() {
@@ -39,12 +41,14 @@ TextureResource resource_of(const abi::ResourceDescription& given) {
             .height = given.pitched.height,
             .pitch = given.pitched.pitch};
   default:
-    return {.kind = Kind::mipmapped_array};
+    return {.kind = Kind::mipmapped_array, .mipmapped = given.mipmapped.array};
   }
 }
 
 Sampling sampling_of(const abi::TextureDescription& given) {
-  return {given.address_mode[0], given.filter_mode != 0, given.normalised_coordinates != 0, given.read_mode == 1};
+  return {given.address_mode[0], given.filter_mode != 0,   given.normalised_coordinates != 0,
+          given.read_mode == 1,  given.mipmap_filter == 1, given.mipmap_bias,
+          given.mipmap_least,    given.mipmap_most};
 }
 
 Code new_array(Context& context, Array** made, const ChannelDescription* channels, const abi::Extent& extent,
@@ -77,6 +81,23 @@ RUNTIME_API int cudaFreeArray(Array* array) {
                [&](Context& context) { return array ? destroy_array(context, array) : Code::success; });
 }
 
+RUNTIME_API int cudaMallocMipmappedArray(MipmappedArray** array, const ChannelDescription* channels, abi::Extent extent,
+                                         unsigned levels, unsigned flags) {
+  return entry("cudaMallocMipmappedArray", [&](Context& context) {
+    if (!channels) return Code::invalid_value;
+    return create_mipmapped_array(context, array, *channels, extent.width, extent.height, extent.depth, levels, flags);
+  });
+}
+
+RUNTIME_API int cudaFreeMipmappedArray(MipmappedArray* array) {
+  return entry("cudaFreeMipmappedArray",
+               [&](Context& context) { return array ? destroy_mipmapped_array(context, array) : Code::success; });
+}
+
+RUNTIME_API int cudaGetMipmappedArrayLevel(Array** level, const MipmappedArray* array, unsigned number) {
+  return entry("cudaGetMipmappedArrayLevel", [&](Context&) { return mipmap_level(level, array, number); });
+}
+
 RUNTIME_API int cudaGetChannelDesc(ChannelDescription* channels, const Array* array) {
   return entry("cudaGetChannelDesc", [&](Context&) {
     if (!is_array(array)) return Code::invalid_handle;
@@ -97,13 +118,12 @@ RUNTIME_API int cudaArrayGetInfo(ChannelDescription* channels, abi::Extent* exte
 }
 
 RUNTIME_API int cudaCreateTextureObject(uint64_t* object, const abi::ResourceDescription* resource,
-                                        const abi::TextureDescription* texture, const void* view) {
+                                        const abi::TextureDescription* texture, const ResourceView* view) {
   return entry("cudaCreateTextureObject", [&](Context& context) {
     if (!object || !resource || !texture) return Code::invalid_value;
-    if (view) log_once(LogLevel::warn, "resource views of textures are not emulated: the texture is used as it is");
-    const Code code = create_texture(context, object, resource_of(*resource), sampling_of(*texture));
+    const Code code = create_texture(context, object, resource_of(*resource), sampling_of(*texture), view);
     if (code != Code::success) return code;
-    objects()[*object] = {*resource, *texture};
+    objects()[*object] = {*resource, *texture, view ? std::optional(*view) : std::nullopt};
     return Code::success;
   });
 }
@@ -142,6 +162,15 @@ RUNTIME_API int cudaGetTextureObjectTextureDesc(abi::TextureDescription* texture
     auto found = objects().find(object);
     if (found == objects().end()) return Code::invalid_value;
     *texture = found->second.texture;
+    return Code::success;
+  });
+}
+
+RUNTIME_API int cudaGetTextureObjectResourceViewDesc(ResourceView* view, uint64_t object) {
+  return entry("cudaGetTextureObjectResourceViewDesc", [&](Context&) {
+    auto found = objects().find(object);
+    if (!view || found == objects().end() || !found->second.view) return Code::invalid_value;
+    *view = *found->second.view;
     return Code::success;
   });
 }

@@ -14,8 +14,14 @@ namespace {
 using Kind = TextureResource::Kind;
 
 Sampling sampling_of(const abi::TextureReference& reference) {
-  return {reference.address_mode[0], reference.filter_mode != 0, reference.normalised_coordinates != 0,
-          reads_normalised_floats(&reference)};
+  return {reference.address_mode[0],
+          reference.filter_mode != 0,
+          reference.normalised_coordinates != 0,
+          reads_normalised_floats(&reference),
+          reference.mipmap_filter != 0,
+          reference.mipmap_bias,
+          reference.mipmap_least,
+          reference.mipmap_most};
 }
 
 Code bind(Context& context, const abi::TextureReference* reference, const TextureResource& resource) {
@@ -66,6 +72,13 @@ RUNTIME_API int cudaBindTextureToArray(const abi::TextureReference* reference, c
                                        const ChannelDescription*) {
   return entry("cudaBindTextureToArray",
                [&](Context& context) { return bind(context, reference, {.kind = Kind::array, .array = array}); });
+}
+
+RUNTIME_API int cudaBindTextureToMipmappedArray(const abi::TextureReference* reference, const MipmappedArray* array,
+                                                const ChannelDescription*) {
+  return entry("cudaBindTextureToMipmappedArray", [&](Context& context) {
+    return bind(context, reference, {.kind = Kind::mipmapped_array, .mipmapped = array});
+  });
 }
 
 RUNTIME_API int cudaUnbindTexture(const abi::TextureReference* reference) {

@@ -89,6 +89,9 @@ struct ResourceDescription {
       Array* array;
     } array;
     struct {
+      MipmappedArray* array;
+    } mipmapped;
+    struct {
       void* pointer;
       ChannelDescription channels;
       size_t bytes;

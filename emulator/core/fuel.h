@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/core/block.h"
+#include "emulator/memory/host_program.h"
 
 #include <atomic>
 
@@ -19,6 +20,7 @@ public:
   // Call it before a block of `warps` warps starts. Returns false if no fuel is left.
   bool start_block(uint32_t warps) { return take(uint64_t(warps) * start_of_a_warp); }
   bool take(uint64_t warp_instructions) {
+    if (has_program_ended() && !take_fuel_after_end(warp_instructions)) return false;
     return used_.fetch_add(warp_instructions, std::memory_order_relaxed) <= limit_;
   }
   uint64_t limit() const { return limit_; }

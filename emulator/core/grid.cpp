@@ -126,9 +126,11 @@ Failure failure_without_fuel(const Grid& grid, uint64_t linear) {
   const Dimensions& size = grid.launch.request->grid;
   Failure failure;
   failure.kind = FailureKind::out_of_fuel;
-  failure.message = fmt::format("out of fuel: the {} blocks of the launch have executed the {} warp instructions that "
-                                "they may (--fuel allows more)",
-                                grid.blocks, grid.fuel.limit());
+  failure.message = has_program_ended()
+                        ? "the program has exited, and the kernel goes on for too long"
+                        : fmt::format("out of fuel: the {} blocks of the launch have executed the {} warp instructions "
+                                      "that they may (--fuel allows more)",
+                                      grid.blocks, grid.fuel.limit());
   failure.kernel = failure.function = grid.launch.image->module->text(kernel.name);
   failure.block = {static_cast<uint32_t>(linear % size.x), static_cast<uint32_t>(linear / size.x % size.y),
                    static_cast<uint32_t>(linear / size.x / size.y)};
@@ -339,7 +341,9 @@ private:
   void give_up(Block& block) {
     for (Warp& warp : block.warps)
       if (!warp.splits.empty() && !block.failure)
-        block.fail(warp, *warp.splits.back().next, 0, "all blocks spin: nothing that they wait for will come",
+        block.fail(warp, *warp.splits.back().next, 0,
+                   has_program_ended() ? "the program has exited, and all blocks of the kernel wait"
+                                       : "all blocks spin: nothing that they wait for will come",
                    FailureKind::deadlock);
   }
 

@@ -12,6 +12,14 @@ enum class TexelKind : uint8_t { unsigned_integer, signed_integer, floating };
 enum class TextureAddressing : uint8_t { wrap, clamp, mirror, border };
 enum class TextureFilter : uint8_t { nearest, linear };
 
+// Further levels of detail, and their choice. Level 0 is the texture itself.
+struct MipmapLevels {
+  unsigned count = 1;
+  TextureFilter filter = TextureFilter::nearest; // between the two nearest levels
+  float bias = 0;                                // added to the level that is asked for
+  float least = 0, most = 0;                     // limits of the sum
+};
+
 struct TextureBinding {
   uint64_t address = 0; // global; rows, planes and layers without gaps
   TexelKind kind = TexelKind::floating;
@@ -26,6 +34,7 @@ struct TextureBinding {
   bool normalised_coordinates = false;
   bool is_linear = false; // over linear memory, not an array, which a GPU stores block-linear: affects timing only
   bool normalised_float = false; // integers are read as normalised numbers in 0 .. 1 or -1 .. 1
+  MipmapLevels mipmap{};
 
   unsigned texel_bytes() const { return channels * channel_bits / 8; }
   uint64_t rows() const { return height ? height : 1; }
@@ -33,6 +42,10 @@ struct TextureBinding {
   uint64_t bytes() const {
     return saturating_multiply(saturating_multiply(width, rows()), saturating_multiply(planes(), texel_bytes()));
   }
+  // A level by itself: each dimension is half of the previous level's, at least 1; layers are not halved. Levels follow
+  // each other in memory.
+  TextureBinding level(unsigned number) const;
+  uint64_t bytes_of_levels() const;
 };
 
 // By handle: the address of a .texref or .surfref variable, or a number chosen by bind_texture.

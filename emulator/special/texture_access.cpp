@@ -59,13 +59,14 @@ const BoundTexture* TextureLookup::find(unsigned lane) {
     return nullptr;
   }
   const MemoryRange range = block.launch->memory->find(found->second.address);
-  if (!range.contains(found->second.address, found->second.bytes())) {
-    block.fail(warp_, op_, lane,
-               fmt::format("a texture of {} bytes, of which not all are allocated", found->second.bytes()));
+  const TextureBinding& binding = found->second;
+  const uint64_t bytes = binding.mipmap.count == 1 ? binding.bytes() : binding.bytes_of_levels();
+  if (!range.contains(binding.address, bytes)) {
+    block.fail(warp_, op_, lane, fmt::format("a texture of {} bytes, of which not all are allocated", bytes));
     return nullptr;
   }
   handle_ = handle;
-  texture_ = {&found->second, range.at(found->second.address)};
+  texture_ = {&binding, range.at(binding.address)};
   return &texture_;
 }
 

@@ -64,7 +64,7 @@ public:
   void tell(AccessKind kind);
 
 private:
-  static constexpr unsigned most_texels = 8; // the corners of a cube
+  static constexpr unsigned most_texels = 16; // the corners of a cube in two levels of detail
   static bool is_wanted(const Block& block);
   void keep(unsigned lane, uint64_t address, uint64_t bytes);
 

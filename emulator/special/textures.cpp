@@ -1,9 +1,10 @@
 // tex, tld4 and txq: textures of one to three dimensions, cubes and arrays of them, nearest and linear (PTX ISA 9.7.10;
 // CUDA programming guide, Texture Fetching).
 //
-// There is one level of detail. Weights of linear filtering have 8 fraction bits, as on hardware. Integer
+// Weights of linear filtering, also between levels of detail, have 8 fraction bits, as on hardware. Integer
 // coordinates count texels, whatever the binding says; outside they read zeros, as tex1Dfetch does. A channel that
-// the texture lacks reads as zero.
+// the texture lacks reads as zero. Levels of detail: Vulkan specification, Level-of-Detail Operation, which states
+// for all GPUs what CUDA's descriptions of textures leave open; no anisotropy.
 #include "emulator/core/lanes.h"
 #include "emulator/semantics/half.h"
 #include "emulator/special/texture_access.h"
@@ -23,8 +24,11 @@ constexpr uint32_t flag_offsets = 1u << 11; // in texels, added to the coordinat
 constexpr uint32_t flag_f16 = 1u << 12;     // results are four halves
 constexpr uint32_t flag_f16x2 = 1u << 13;   // results are two pairs of halves
 constexpr uint32_t flag_resident = 1u << 14;
+constexpr uint32_t flag_level = 1u << 15;     // a level of detail
+constexpr uint32_t flag_gradients = 1u << 16; // of the coordinates in two directions, which choose the level
 // op.count: coordinates of a place. The list: coordinates after the layer, op.auxiliary of them; four results;
-// with flag_offsets three offsets; with flag_resident a predicate.
+// with flag_offsets three offsets; with flag_resident a predicate; with flag_level the level; with flag_gradients twice
+// op.count changes of a coordinate.
 
 constexpr unsigned result_count = 4;
 
@@ -197,6 +201,10 @@ bool read_place(Warp& warp, const MicroOp& op, unsigned lane, Sampler& sampler, 
     for (unsigned d = 0; d < sampler.dimensions; ++d)
       if (LaneRef offset = list[op.auxiliary + result_count + d]) sampler.offset[d] = warp.lanes<int32_t>(offset)[lane];
   if (!(op.flags & flag_cube)) return true;
+  if ((op.flags & flag_gradients) && binding.mipmap.count > 1) {
+    warp.block->fail(warp, op, lane, "gradients on cubes with levels of detail are not emulated");
+    return false;
+  }
   const CubeFace face = cube_face(std::bit_cast<float>(coordinates[0]), std::bit_cast<float>(coordinates[1]),
                                   std::bit_cast<float>(coordinates[2]));
   sampler.cube = true;
@@ -255,18 +263,80 @@ std::array<double, 3> as_floats(const std::array<uint32_t, 3>& coordinates) {
   return numbers;
 }
 
+// The length of a gradient in texels of level 0.
+double gradient_length(const Warp& warp, const LaneRef* gradient, const Sampler& sampler) {
+  double sum = 0;
+  for (unsigned d = 0; d < sampler.dimensions; ++d) {
+    double change = static_cast<double>(warp.lanes<float>(gradient[d])[sampler.lane]);
+    if (sampler.texture.binding->normalised_coordinates) change *= static_cast<double>(sampler.size(d));
+    sum += change * change;
+  }
+  return std::sqrt(sum);
+}
+
+// The level between the first and the last one that the operands and the binding choose; 0 if neither does.
+double level_of_detail(const Warp& warp, const MicroOp& op, const Sampler& sampler) {
+  const MipmapLevels& mipmap = sampler.texture.binding->mipmap;
+  const LaneRef* operands = warp.activation->function->lists.data() + op.extra + op.auxiliary + result_count +
+                            (op.flags & flag_offsets ? 3 : 0) + (op.flags & flag_resident ? 1 : 0);
+  double level = 0;
+  if (op.flags & flag_level)
+    level = op.flags & flag_integer_coordinates ? warp.lanes<int32_t>(*operands)[sampler.lane]
+                                                : static_cast<double>(warp.lanes<float>(*operands)[sampler.lane]);
+  if (op.flags & flag_gradients)
+    level = std::log2(
+        std::max(gradient_length(warp, operands, sampler), gradient_length(warp, operands + op.count, sampler)));
+  level = std::fmin(std::fmax(level + static_cast<double>(mipmap.bias), static_cast<double>(mipmap.least)),
+                    static_cast<double>(mipmap.most));
+  return std::fmin(std::fmax(level, 0.0), mipmap.count - 1); // NaN becomes 0
+}
+
+Texel sample_at(const MicroOp& op, const Sampler& sampler, const std::array<uint32_t, 3>& coordinates) {
+  if (op.flags & flag_integer_coordinates) {
+    std::array<int64_t, 3> index{};
+    for (unsigned d = 0; d < sampler.dimensions; ++d) {
+      index[d] = static_cast<int32_t>(coordinates[d]) + sampler.offset[d];
+      if (index[d] >= static_cast<int64_t>(sampler.size(d))) index[d] = -1;
+    }
+    return sampler.fetch(index);
+  }
+  return filters(*sampler.texture.binding) ? sample_linear(sampler, as_floats(coordinates))
+                                           : sample_nearest(sampler, as_floats(coordinates));
+}
+
+Texel sample_level(const MicroOp& op, const Sampler& sampler, const std::array<uint32_t, 3>& coordinates,
+                   unsigned number) {
+  const TextureBinding& whole = *sampler.texture.binding;
+  const TextureBinding level = whole.level(number);
+  const BoundTexture texture{&level, sampler.texture.texels + (level.address - whole.address)};
+  return sample_at(
+      op,
+      Sampler{texture, sampler.accesses, sampler.lane, sampler.dimensions, sampler.layer, sampler.cube, sampler.offset},
+      coordinates);
+}
+
+Texel sample_levels(const MicroOp& op, const Sampler& sampler, const std::array<uint32_t, 3>& coordinates,
+                    double level) {
+  const TextureBinding& binding = *sampler.texture.binding;
+  const bool blends = binding.mipmap.filter == TextureFilter::linear &&
+                      (binding.kind == TexelKind::floating || binding.normalised_float) &&
+                      !(op.flags & flag_integer_coordinates);
+  if (!blends) return sample_level(op, sampler, coordinates, static_cast<unsigned>(std::floor(level + 0.5)));
+  const auto finer = static_cast<unsigned>(level);
+  const double weight = std::nearbyint((level - finer) * 256) / 256;
+  Texel result = sample_level(op, sampler, coordinates, finer);
+  if (weight == 0) return result;
+  const Texel coarser = sample_level(op, sampler, coordinates, finer + 1);
+  for (unsigned channel = 0; channel < result.size(); ++channel)
+    result[channel] = static_cast<float>((1 - weight) * static_cast<double>(result[channel]) +
+                                         weight * static_cast<double>(coarser[channel]));
+  return result;
+}
+
 const MicroOp* sample_texture(Warp& warp, const MicroOp& op) {
   return for_each_sample(warp, op, [&](const Sampler& sampler, const std::array<uint32_t, 3>& coordinates) {
-    if (op.flags & flag_integer_coordinates) {
-      std::array<int64_t, 3> index{};
-      for (unsigned d = 0; d < sampler.dimensions; ++d) {
-        index[d] = static_cast<int32_t>(coordinates[d]) + sampler.offset[d];
-        if (index[d] >= static_cast<int64_t>(sampler.size(d))) index[d] = -1;
-      }
-      return sampler.fetch(index);
-    }
-    return filters(*sampler.texture.binding) ? sample_linear(sampler, as_floats(coordinates))
-                                             : sample_nearest(sampler, as_floats(coordinates));
+    if (sampler.texture.binding->mipmap.count == 1) return sample_at(op, sampler, coordinates);
+    return sample_levels(op, sampler, coordinates, level_of_detail(warp, op, sampler));
   });
 }
 
@@ -343,7 +413,7 @@ template <Query query> uint64_t answer(const TextureBinding& binding) {
   case Query::layers:
     return binding.layered ? binding.depth : 0;
   case Query::levels:
-    return 1;
+    return binding.mipmap.count;
   case Query::samples:
     return 0;
   case Query::normalised:
@@ -369,7 +439,10 @@ template <Query query> const MicroOp* query_texture(Warp& warp, const MicroOp& o
     const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
     const BoundTexture* texture = lookup.find(lane);
     if (!texture) return nullptr;
-    results[lane] = static_cast<uint32_t>(answer<query>(*texture->binding));
+    const TextureBinding& binding = *texture->binding;
+    const uint32_t level = op.source[1] ? warp.lanes<uint32_t>(op.source[1])[lane] : 0;
+    if (level >= binding.mipmap.count) continue; // has no size
+    results[lane] = static_cast<uint32_t>(level ? answer<query>(binding.level(level)) : answer<query>(binding));
   }
   detail::write_lanes<uint32_t>(warp, op.destination[0], warp.mask, [&](unsigned lane) { return results[lane]; });
   return &op + 1;
@@ -418,12 +491,27 @@ bool decode_offsets(Decoder& decoder, unsigned levels, std::array<LaneRef, 3>& o
   return false;
 }
 
-void emit_sample(Decoder& decoder, Handler handler, uint32_t flags, int64_t immediate, unsigned levels) {
+// Appends the operands that choose a level of detail, which follow the address.
+void add_level_operands(Decoder& decoder, uint32_t flags, const Geometry& geometry, std::vector<LaneRef>& list) {
+  const std::span<const ir::Operand> operands = decoder.operands();
+  if (flags & flag_level) list.push_back(decoder.source(operands[decoder.top_level(2)], lanes_of_bits(32)));
+  for (unsigned i = 0; (flags & flag_gradients) && i < 2; ++i) {
+    const size_t at = decoder.top_level(2 + i);
+    const bool is_vector = operands[at].is(ir::OperandKind::vector);
+    if ((is_vector ? operands[at].group_size() : 1) < geometry.dimensions)
+      return decoder.unsupported("a gradient with fewer numbers than coordinates");
+    for (size_t d = 0; d < geometry.dimensions; ++d)
+      list.push_back(decoder.source(operands[at + (is_vector ? 1 + d : 0)], lanes_of_bits(32)));
+  }
+}
+
+void emit_sample(Decoder& decoder, Handler handler, uint32_t flags, int64_t immediate) {
   const std::optional<Geometry> geometry = geometry_of(decoder.form());
   if (!geometry) return decoder.unsupported("multi-sample textures are not emulated: CUDA makes none");
   TextureOperand texture = texture_operand(decoder, 1);
   const std::optional<SampleResults> results = sample_results(decoder);
   std::array<LaneRef, 3> offsets;
+  const unsigned levels = flags & flag_gradients ? 2 : flags & flag_level ? 1 : 0;
   if (!results || !decode_offsets(decoder, levels, offsets)) return;
   if (texture.coordinates.size() < geometry->dimensions + (geometry->layered ? 1 : 0))
     return decoder.unsupported("a texture instruction with too few coordinates");
@@ -438,6 +526,7 @@ void emit_sample(Decoder& decoder, Handler handler, uint32_t flags, int64_t imme
     flags |= flag_resident;
     list.push_back(results->resident);
   }
+  add_level_operands(decoder, flags, *geometry, list);
   const ir::ScalarType type = decoder.form().type(0);
   flags |= type == ir::ScalarType::f16 ? flag_f16 : type == ir::ScalarType::f16x2 ? flag_f16x2 : 0;
   const uint32_t first = decoder.add_list(list);
@@ -452,9 +541,10 @@ void emit_sample(Decoder& decoder, Handler handler, uint32_t flags, int64_t imme
 
 void decode_tex(Decoder& decoder, ir::InstructionId) {
   const ir::Form& form = decoder.form();
-  // Levels and gradients choose a level of detail, of which there is only one.
-  const unsigned levels = (form.has(ir::Modifier::level) ? 1 : 0) + (form.has(ir::Modifier::grad) ? 2 : 0);
-  emit_sample(decoder, &sample_texture, ir::is_integer(form.type(1)) ? flag_integer_coordinates : 0, 0, levels);
+  const uint32_t flags = (form.has(ir::Modifier::level) ? flag_level : 0) |
+                         (form.has(ir::Modifier::grad) ? flag_gradients : 0) |
+                         (ir::is_integer(form.type(1)) ? flag_integer_coordinates : 0);
+  emit_sample(decoder, &sample_texture, flags, 0);
 }
 
 void decode_tld4(Decoder& decoder, ir::InstructionId) {
@@ -463,7 +553,7 @@ void decode_tld4(Decoder& decoder, ir::InstructionId) {
                           : form.has(ir::Modifier::g) ? 1
                           : form.has(ir::Modifier::b) ? 2
                                                       : 3;
-  emit_sample(decoder, &gather_texels, 0, channel, 0);
+  emit_sample(decoder, &gather_texels, 0, channel);
 }
 
 void decode_query(Decoder& decoder, ir::InstructionId) {
@@ -485,13 +575,16 @@ void decode_query(Decoder& decoder, ir::InstructionId) {
       {channel_order, &query_texture<Query::order>},
       {memory_layout, &query_texture<Query::linear_layout>},
   };
-  // There is only one level of detail.
   for (const auto& [word, handler] : queries) {
     if (!form.has(word)) continue;
     const TextureOperand texture = texture_operand(decoder, 1);
+    LaneRef level;
+    if (form.has(ir::Modifier::level))
+      level = decoder.source(decoder.operands()[decoder.top_level(2)], lanes_of_bits(32));
     const LaneRef target = decoder.destination(decoder.operands()[0], lanes_of_bits(32));
     MicroOp& op = decoder.emit(handler);
     op.source[0] = texture.handle;
+    op.source[1] = level;
     op.destination[0] = target;
     return;
   }

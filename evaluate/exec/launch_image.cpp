@@ -174,6 +174,7 @@ private:
       const auto buffer = std::ranges::find_if(
           plan_.buffers, [&](const launch::Buffer& one) { return binding.address - one.address < one.bytes(); });
       if (buffer == plan_.buffers.end()) continue; // its memory was freed
+      if (binding.mipmap.count > 1) return Error{"launch files have no mipmapped textures", {}};
       const auto index = static_cast<size_t>(buffer - plan_.buffers.begin());
       const ir::ScalarType type = element_of(binding);
       if (types.try_emplace(index, type).first->second != type || buffer->contents.bytes->size() % byte_width(type))

@@ -112,6 +112,27 @@ static void exit_beside_kernel() {
   std::exit(3);
 }
 
+// A kernel that waits for the host, launched by the thread that ends the program.
+static void exit_beside_waiting_kernel() {
+  int* flag;
+  CALL(cudaMallocManaged(&flag, 4));
+  wait_for<<<1, 64>>>(flag);
+  std::exit(3);
+}
+
+// The same in a loop whose state always changes.
+__global__ void count_until(volatile int* flag, unsigned long long* rounds) {
+  while (*flag == 0)
+    ++*rounds;
+}
+
+static void exit_beside_counting_kernel() {
+  int* flag;
+  CALL(cudaMallocManaged(&flag, 16));
+  count_until<<<1, 1>>>(flag, reinterpret_cast<unsigned long long*>(flag + 2));
+  std::exit(3);
+}
+
 static void missing_driver_call() {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found;
@@ -164,6 +185,10 @@ int main(int argument_count, char** arguments) {
     std::exit(3);
   } else if (what == "exit_beside_kernel") {
     exit_beside_kernel();
+  } else if (what == "exit_beside_waiting_kernel") {
+    exit_beside_waiting_kernel();
+  } else if (what == "exit_beside_counting_kernel") {
+    exit_beside_counting_kernel();
   } else if (what == "two_threads") {
     two_threads();
   } else if (what == "fork") {

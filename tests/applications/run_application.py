@@ -25,10 +25,12 @@ SAYS = {
     "missing_driver_call": "cuIpcOpenMemHandle_v2 is not emulated",
     "fork": "a process was forked after its first CUDA call",
     "fork_beside_launches": "a process was forked after its first CUDA call",
+    "exit_beside_waiting_kernel": "the program has exited, and all blocks of the kernel wait",
+    "exit_beside_counting_kernel": "the program has exited, and the kernel goes on for too long",
     "static_runtime": "link it with the shared one: nvcc -cudart shared",
 }
 # Programs that exit in the middle, by themselves.
-EXITS = {"exit_early": 3, "exit_beside_kernel": 3}
+EXITS = {"exit_early": 3, "exit_beside_kernel": 3, "exit_beside_waiting_kernel": 3, "exit_beside_counting_kernel": 3}
 # The report is missing if a kernel still runs when the program exits.
 UNREPORTED = ("exit_beside_kernel", )
 # Programs whose kernels require more than sm_80.
@@ -41,7 +43,8 @@ PRINTS = {"printf_malloc": "before\nthread 3 has 190, and 0.50\n"}
 COMPILED_AS = {"no_ptx": ["-gencode", "arch=compute_80,code=sm_80"],
                "relocatable": ["-rdc=true", "-gencode", "arch=compute_80,code=compute_80"],
                "static_runtime": ["-gencode", "arch=compute_80,code=[sm_80,compute_80]"]}
-LINKED = {"driver": ("-lcuda", ), "driver_calls": ("-lcuda", ), "nvrtc": ("-lcuda", "-lnvrtc")}
+LINKED = {"driver": ("-lcuda", ), "driver_calls": ("-lcuda", ), "mipmaps": ("-lcuda", ),
+          "texture_references_of_modules": ("-lcuda", ), "nvrtc": ("-lcuda", "-lnvrtc")}
 
 
 def program_name(options):

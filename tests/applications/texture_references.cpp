@@ -38,16 +38,23 @@ int cudaBindTexture(size_t* offset, const void* reference, const void* pointer, 
 int cudaBindTexture2D(size_t* offset, const void* reference, const void* pointer, const Channels* channels,
                       size_t width, size_t height, size_t pitch);
 int cudaBindTextureToArray(const void* reference, const void* array, const Channels* channels);
+int cudaBindTextureToMipmappedArray(const void* reference, const void* array, const Channels* channels);
 int cudaUnbindTexture(const void* reference);
 int cudaGetTextureReference(const void** reference, const void* symbol);
 int cudaGetTextureAlignmentOffset(size_t* offset, const void* reference);
 int cudaBindSurfaceToArray(const void* reference, const void* array, const Channels* channels);
+int cudaMallocMipmappedArray(void** array, const Channels* channels, struct Extent extent, unsigned levels,
+                             unsigned flags);
+int cudaGetMipmappedArrayLevel(void** level, const void* array, unsigned number);
 int cudaLaunchKernel(const void* kernel, struct Grid grid, struct Grid block, void** arguments, size_t shared,
                      void* stream);
 int cudaDeviceSynchronize();
 }
 struct Grid {
   unsigned x, y, z;
+};
+struct Extent {
+  size_t width, height, depth;
 };
 
 static const char ptx[] = R"(
@@ -160,6 +167,14 @@ int main() {
     EXPECT(texels[i].number == (i < 3 ? numbers[2 + i] : 0) &&
            texels[i].share == static_cast<float>(byte[4 + i]) / 255);
   EXPECT(cudaBindTextureToArray(&plane, surface, &unsigned_word) == 0);
+  void *levels = nullptr, *level = nullptr; // a fetch without a level reads level 0
+  EXPECT(cudaMallocMipmappedArray(&levels, &unsigned_byte, {width, 2, 0}, 4, 0) == 0);
+  EXPECT(cudaGetMipmappedArrayLevel(&level, levels, 0) == 0);
+  EXPECT(cudaMemcpy2DToArray(level, 0, 0, bytes, width, width, 2, 1) == 0);
+  EXPECT(cudaBindTextureToMipmappedArray(&plane, levels, &unsigned_byte) == 0);
+  texels = run(out, width);
+  for (unsigned i = 0; i < width; ++i)
+    EXPECT(texels[i].share == static_cast<float>(bytes[1][i]) / 255);
 
   const void* found = nullptr;
   EXPECT(cudaGetTextureReference(&found, &plane) == 0 && found == &plane);

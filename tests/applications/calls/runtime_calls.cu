@@ -1,6 +1,6 @@
 // Calls of the runtime API that the other programs here do not make, against the documentation of each: memory of three
-// dimensions, the peer that is the device itself, occupancy of an H100, an updated graph, callbacks, sharing between
-// processes, which is refused, and a reset.
+// dimensions, the peer that is the device itself, occupancy of an H100, an updated graph, edges of graphs, callbacks,
+// sharing between processes, which is refused, and a reset.
 #include "../check.h"
 
 #include <cstring>
@@ -80,8 +80,8 @@ static void memory_information() {
   EXPECT(*managed == 7);
 }
 
-// An H100 has 132 multiprocessors of 2,048 threads and 228 KB of shared memory, of which each block takes 1 KB for itself
-// (CUDA programming guide, technical specifications per compute capability).
+// An H100 has 132 multiprocessors of 2,048 threads and 228 KB of shared memory, of which each block takes 1 KB for
+// itself (CUDA programming guide, technical specifications per compute capability).
 static void occupancy() {
   int grid = 0, block = 0, blocks = 0;
   CALL(cudaOccupancyMaxPotentialBlockSize(&grid, &block, add, 0, 0));
@@ -126,6 +126,43 @@ static void updated_graph() {
   CALL(cudaMemcpyAsync(&value, out, 4, cudaMemcpyDeviceToHost, stream));
   CALL(cudaStreamSynchronize(stream));
   EXPECT(value == 101);
+}
+
+// A diamond: 0 -> 1, 0 -> 2, 1 -> 3, 2 -> 3.
+static void edges_of_graphs() {
+  cudaGraph_t graph;
+  CALL(cudaGraphCreate(&graph, 0));
+  cudaGraphNode_t nodes[4], from[8], to[8];
+  CALL(cudaGraphAddEmptyNode(&nodes[0], graph, nullptr, 0));
+  CALL(cudaGraphAddEmptyNode(&nodes[1], graph, &nodes[0], 1));
+  CALL(cudaGraphAddEmptyNode(&nodes[2], graph, &nodes[0], 1));
+  CALL(cudaGraphAddEmptyNode(&nodes[3], graph, &nodes[1], 2));
+  size_t count = 0;
+  CALL(cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, &count));
+  EXPECT(count == 4);
+  const auto has = [&](int begin, int end) {
+    size_t found = 8;
+    CALL(cudaGraphGetEdges(graph, from, to, nullptr, &found));
+    for (size_t i = 0; i < found; ++i)
+      if (from[i] == nodes[begin] && to[i] == nodes[end]) return true;
+    return false;
+  };
+  EXPECT(has(0, 1) && has(0, 2) && has(1, 3) && has(2, 3) && !has(0, 3) && !has(1, 2));
+  count = 8;
+  CALL(cudaGraphNodeGetDependentNodes(nodes[0], to, nullptr, &count));
+  EXPECT(count == 2 && to[0] == nodes[1] && to[1] == nodes[2] && !to[2]);
+  count = 8;
+  CALL(cudaGraphNodeGetDependencies(nodes[3], from, nullptr, &count));
+  EXPECT(count == 2 && from[0] == nodes[1] && from[1] == nodes[2]);
+  CALL(cudaGraphRemoveDependencies(graph, &nodes[1], &nodes[3], nullptr, 1));
+  EXPECT(!has(1, 3) && has(2, 3));
+  EXPECT(cudaGraphRemoveDependencies(graph, &nodes[1], &nodes[3], nullptr, 1) == cudaErrorInvalidValue);
+  CALL(cudaGraphDestroyNode(nodes[2]));
+  EXPECT(!has(2, 3) && has(0, 1));
+  CALL(cudaGraphGetRootNodes(graph, nullptr, &count));
+  EXPECT(count == 2); // 0 and 3
+  CALL(cudaGraphDestroy(graph));
+  (void)cudaGetLastError();
 }
 
 struct Called {
@@ -194,6 +231,7 @@ int main() {
   memory_information();
   occupancy();
   updated_graph();
+  edges_of_graphs();
   callbacks();
   sharing_is_refused();
   CALL(cudaProfilerStop());
