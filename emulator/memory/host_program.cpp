@@ -11,7 +11,7 @@ namespace {
 std::atomic<bool> runs_beside = false;
 std::atomic<bool> has_ended = false;
 std::atomic<uint64_t> executed_after_end = 0;
-constexpr uint64_t limit_after_end = 100'000'000; // some seconds of the interpreter
+constexpr uint64_t limit_after_end = 20'000'000; // a second or two of the interpreter
 
 } // namespace
 

@@ -21,8 +21,10 @@ TextureBinding TextureBinding::level(unsigned number) const {
 }
 
 uint64_t TextureBinding::bytes_of_levels() const {
-  const TextureBinding last = level(mipmap.count - 1);
-  return saturating_add(last.address - address, last.bytes());
+  uint64_t sum = 0;
+  for (unsigned i = 0; i < mipmap.count; ++i)
+    sum = saturating_add(sum, level(i).bytes());
+  return sum;
 }
 
 } // namespace ptxrewrite::emulator
