@@ -235,7 +235,7 @@ void ClusterRun::run(BlockSource& source) {
       return;
     case BlockState::yielded:
       if (nothing_will_come(*cluster, spinning.size() + 1)) {
-        if (!may_be_ended_by_program(*source.launch().memory)) return cluster->give_up(source);
+        if (!shares_memory_with_program(*source.launch().memory)) return cluster->give_up(source);
         std::this_thread::yield();
       }
       spinning.push_back(std::move(cluster));

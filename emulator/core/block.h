@@ -72,7 +72,7 @@ struct LaunchState {
   uint32_t warps = 0;
   uint64_t shared_bytes = 0;
   uint64_t local_stride = 0;             // bytes of local memory of each thread
-  bool concurrent = false;               // several host threads run blocks at the same time
+  bool concurrent = false;               // with other host threads that run blocks, or the program
   GlobalShadow* global_shadow = nullptr; // in check mode
   MachineRun* machine = nullptr;         // the machine that the launch runs on; nullptr: none
 };

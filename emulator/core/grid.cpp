@@ -317,7 +317,7 @@ private:
     // The last changes made by other host threads must have become visible here first.
     all_idle_turns_ = grid_.idle_workers == grid_.workers ? all_idle_turns_ + 1 : 0;
     if (all_idle_turns_ <= turns_without_change * resident) return false;
-    if (!may_be_ended_by_program(*grid_.launch.memory)) return true;
+    if (!shares_memory_with_program(*grid_.launch.memory)) return true;
     std::this_thread::yield();
     unchanged_turns_ = all_idle_turns_ = 0;
     set_idle(false);
@@ -492,7 +492,7 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
   LaunchResult result;
   const unsigned threads = machine ? 1 : host_threads(image, request, grid.blocks);
   const bool side_by_side = machine && machine->runs_side_by_side();
-  launch.concurrent = threads > 1;
+  launch.concurrent = threads > 1 || shares_memory_with_program(*launch.memory);
   grid.workers = threads;
   grid.share = threads == 1 ? 1 : std::clamp<uint64_t>(grid.blocks / (threads * 64), 1, 16);
   std::optional<Worker> first;

@@ -19,7 +19,7 @@ void let_program_run_beside_kernels() {
   runs_beside = true;
 }
 
-bool may_be_ended_by_program(const DeviceMemory& memory) {
+bool shares_memory_with_program(const DeviceMemory& memory) {
   return runs_beside && !has_ended && std::ranges::any_of(memory.extents(), [&](const DeviceMemory::Extent& extent) {
            return memory.is_host_memory(extent.address);
          });

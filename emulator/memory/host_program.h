@@ -9,8 +9,9 @@ class DeviceMemory;
 
 // Called once by the code that runs kernels beside their program.
 void let_program_run_beside_kernels();
-// For a kernel all of whose blocks spin: could the program end that, through memory that both can access?
-bool may_be_ended_by_program(const DeviceMemory& memory);
+// Whether the program may access a kernel's memory while it runs: then the kernel's atomic operations have to be atomic
+// for the program, too, and the program may end a kernel all of whose blocks spin.
+bool shares_memory_with_program(const DeviceMemory& memory);
 
 // Called when the program exits. A GPU's driver stops kernels that still run; here, kernels that can end do so, those
 // that wait for the program fail, and others may execute no more than a limited number of warp instructions.

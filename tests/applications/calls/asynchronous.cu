@@ -18,6 +18,12 @@ __global__ void add(int* out, int value) {
   atomicAdd(out, value);
 }
 
+__global__ void add_often(volatile int* started, int* sum, int count) {
+  *started = 1;
+  for (int i = 0; i < count; ++i)
+    atomicAdd_system(sum, 1);
+}
+
 // Answers each request with its square, until a request is negative.
 __global__ void serve(volatile int* request, volatile int* answer) {
   for (int last = 0;;) {
@@ -172,6 +178,19 @@ static void converse() {
   CALL(cudaDeviceSynchronize());
 }
 
+// Atomic operations of scope system are atomic for the program, too (PTX ISA, scopes).
+static void add_with_host() {
+  constexpr int lanes = 32, count = 20000, host_count = 2000000;
+  int *started = mapped(1), *sum = mapped(1);
+  add_often<<<1, lanes>>>(started, sum, count);
+  while (*const_cast<volatile int*>(started) == 0)
+    std::this_thread::yield();
+  for (int i = 0; i < host_count; ++i)
+    __sync_fetch_and_add(sum, 1);
+  CALL(cudaDeviceSynchronize());
+  EXPECT(*sum == lanes * count + host_count);
+}
+
 // A thread that waits for the device does not stop others.
 static void other_thread_releases() {
   int *flag = mapped(1), *out = device_value();
@@ -222,6 +241,7 @@ int main() {
   stream_beside_default();
   host_function_waits();
   converse();
+  add_with_host();
   other_thread_releases();
   pageable_copies();
   graph_behind_kernel();
