@@ -403,11 +403,15 @@ std::string describe(const OperandSummary& operand) {
     return "a floating-point constant of " + std::to_string(bit_width(operand.type)) + " bits";
   case SummaryKind::sink:
     return "the sink '_'";
-  case SummaryKind::address:
-    return operand.base == AddressBase::immediate ? "a constant address"
-           : operand.base == AddressBase::register_
-               ? "an address in a ." + std::string(spelling(operand.type)) + " register"
-               : "an address";
+  case SummaryKind::address: {
+    std::string text = "an address";
+    if (operand.base == AddressBase::immediate) text = "a constant address";
+    if (operand.base == AddressBase::register_)
+      text = "an address in a ." + std::string(spelling(operand.type)) + " register";
+    for (const OperandSummary& part : operand.elements)
+      text += (&part == operand.elements.data() ? " with " : " and ") + describe(part);
+    return text;
+  }
   case SummaryKind::vector:
     return "a vector of " + std::to_string(operand.elements.size());
   case SummaryKind::predicate_pair:
@@ -454,8 +458,13 @@ std::string describe(const Alternative& alternative) {
                : "a floating-point constant of " + std::to_string(bit_width(alternative.type)) + " bits";
   case SummaryKind::sink:
     return "'_'";
-  case SummaryKind::address:
-    return "an address";
+  case SummaryKind::address: {
+    std::string text = "an address";
+    for (const OperandPattern& part : alternative.elements)
+      if (!part.alternatives.empty())
+        text += (&part == &alternative.elements.front() ? " with " : " and ") + describe(part.alternatives.front());
+    return text;
+  }
   case SummaryKind::vector:
     return "a vector of " + std::to_string(alternative.count);
   case SummaryKind::predicate_pair:

@@ -68,6 +68,9 @@ TEST_CASE("wrong operands are named") {
         "operand 1 of 'bar.sync' must be a register for .u32 or a constant in [0..15], not the constant 16");
   CHECK(message("mov.u32 %r1, %clock64;") == "'mov.u32' cannot read %clock64");
   CHECK(message("st.global.v4.u32 [%l1], {%r1, %r2};").find("a vector of 4") != std::string::npos);
+  CHECK(message("cp.async.bulk.prefetch.tensor.5d.L2.global [%l2, {%r1, %r2, %r3}];") ==
+        "operand 1 of 'cp.async.bulk.prefetch.tensor.5d.L2.global' must be an address with a vector of 5, not an "
+        "address in a .b64 register with a vector of 3");
 
   Statement statement("add.u32 %r1, %r2, %f3;");
   auto wrong = check_operands(form(*resolve_form(statement.mnemonic)), statement.operands);
