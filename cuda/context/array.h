@@ -28,7 +28,7 @@ struct Array {
   uint64_t bytes() const { return row_bytes() * rows() * planes(); }
 };
 
-// The levels follow each other in one allocation.
+// All levels are in one allocation, in order.
 struct MipmappedArray {
   std::vector<std::unique_ptr<Array>> levels;
 };

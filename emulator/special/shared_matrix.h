@@ -33,7 +33,7 @@ SharedMatrix shared_matrix(uint64_t descriptor);
 // Returns the address of a chunk: the `chunk`-th along k of row `row`; with `mn_major` the `chunk`-th along the
 // rows of A or columns of B, at index `row` along k. Below 2^32; a multiple of 16.
 uint32_t chunk_address(const SharedMatrix& matrix, bool mn_major, uint32_t row, uint32_t chunk);
-// An address that no chunk ends behind, of the first `rows` rows (more than none) and `chunks` chunks.
+// An upper bound of the addresses at which chunks end, of the first `rows` rows (more than none) and `chunks` chunks.
 uint32_t end_of_chunks(const SharedMatrix& matrix, bool mn_major, uint32_t rows, uint32_t chunks);
 
 } // namespace ptxrewrite::emulator
