@@ -89,8 +89,8 @@ Code bind_resource(const TextureResource& resource, emulator::TextureBinding& bi
   return Code::invalid_value;
 }
 
-// Values of cudaResourceViewFormat in order: unsigned and signed integers of 8, 16 and 32 bits, halves, floats, each with
-// 1, 2 and 4 channels; then block-compressed formats, which are not supported.
+// Values of cudaResourceViewFormat in order: unsigned and signed integers of 8, 16 and 32 bits, halves, floats, each
+// with 1, 2 and 4 channels; then block-compressed formats, which are not supported.
 Code set_view_format(int format, emulator::TextureBinding& binding) {
   constexpr ChannelDescription kinds[] = {{.x = 8, .kind = 1},  {.x = 8, .kind = 0},  {.x = 16, .kind = 1},
                                           {.x = 16, .kind = 0}, {.x = 32, .kind = 1}, {.x = 32, .kind = 0},

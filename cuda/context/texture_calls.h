@@ -27,7 +27,8 @@ struct Sampling {
   float level_bias = 0, least_level = 0, most_level = 0;
 };
 
-// cudaResourceViewDesc, CUDA_RESOURCE_VIEW_DESC: the levels and layers of an array that a texture reads, and their format.
+// cudaResourceViewDesc, CUDA_RESOURCE_VIEW_DESC: the levels and layers of an array that a texture reads, and their
+// format.
 struct ResourceView {
   int format; // 0: as the array's
   size_t width, height, depth;
