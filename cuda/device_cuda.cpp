@@ -1,8 +1,10 @@
 // Implements the Device interface with a GPU.
 #include "cuda/device.h"
 #include "cuda/driver/gpu.h"
+#include "cuda/driver/tensor_map.h"
 #include "cuda/driver/texture.h"
 #include "cuda/texture_use.h"
+#include "launch/signature.h"
 
 #include <fmt/format.h>
 
@@ -95,17 +97,18 @@ public:
     return TextureHandles{(*known)->texture(), (*known)->surface()};
   }
 
+  Result<std::array<std::byte, ir::tensor_map_bytes>> encode_tensor_map(const ir::TensorMap& map) override {
+    return driver::encode_tensor_map(gpu_->driver(), map);
+  }
+
   Result<KernelRun> launch(const KernelLaunch& launch) override {
     if (!module_) return Error{"no module is loaded", {}};
-    if (launch.cluster && launch.cluster->count() > 1)
-      return Error{"a launch in clusters runs on the emulator alone", {}};
-    if (launch.cooperative) return Error{"a cooperative launch runs on the emulator alone", {}};
     for (const auto& texture : textures_)
       if (Status status = texture->take_from_buffer(); !status) return status.error();
     driver::Gpu::Timer timer(*gpu_);
     if (Status status = timer.start(); !status) return status.error();
-    if (Status status =
-            gpu_->start(*module_, launch.kernel, launch.grid, launch.block, launch.dynamic_shared, launch.parameters);
+    if (Status status = gpu_->start(*module_, launch.kernel, launch.grid, launch.block, launch.dynamic_shared,
+                                    launch.parameters, {launch.cooperative, launch.cluster, offsets_of(launch.kernel)});
         !status)
       return status.error();
     const Status stopped = timer.stop(); // also fails if the kernel has faulted by now
@@ -132,6 +135,14 @@ public:
   }
 
 private:
+  std::vector<size_t> offsets_of(std::string_view kernel) const {
+    std::vector<size_t> offsets;
+    if (const ir::Function* function = launch::find_kernel(*source_, kernel))
+      for (const launch::Parameter& parameter : launch::signature_of(*function).parameters)
+        offsets.push_back(parameter.offset);
+    return offsets;
+  }
+
   Result<std::pair<driver::DevicePointer, uint64_t>> find_variable(std::string_view name) const {
     if (!module_) return Error{"no module is loaded", {}};
     return module_->variable(name);

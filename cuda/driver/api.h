@@ -59,6 +59,7 @@ enum class FunctionAttribute : int {
   local_bytes = 3,
   registers = 4,
   max_dynamic_shared_bytes = 8,
+  non_portable_cluster_allowed = 14,
 };
 enum class JitOption : int {
   info_log_buffer = 3,
@@ -137,6 +138,25 @@ struct TextureDescription { // CUDA_TEXTURE_DESC
   int reserved[12];
 };
 
+// Launches with attributes. Only these two attributes are in use.
+enum class LaunchAttributeId : int { cooperative = 2, cluster_dimension = 4 };
+struct LaunchAttribute { // CUlaunchAttribute
+  LaunchAttributeId id;
+  int reserved;
+  union {
+    int cooperative;
+    unsigned cluster_blocks[3]; // x, y, z
+    char size[64];
+  };
+};
+struct LaunchConfiguration { // CUlaunchConfig
+  unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z;
+  unsigned shared_bytes;
+  StreamHandle stream;
+  LaunchAttribute* attributes;
+  unsigned attribute_count;
+};
+
 // For the `extra` of a launch: parameters as one block of bytes.
 inline void* const launch_parameters_end = nullptr;
 inline void* const launch_parameters_pointer = reinterpret_cast<void*>(uintptr_t(1));
@@ -211,5 +231,19 @@ inline void* const launch_parameters_size = reinterpret_cast<void*>(uintptr_t(2)
   ENTRY_POINT(surface_reference, cuModuleGetSurfRef,                                                                   \
               (SurfaceReferenceHandle * reference, ModuleHandle module, const char* name))                             \
   ENTRY_POINT(surface_array, cuSurfRefSetArray, (SurfaceReferenceHandle reference, ArrayHandle array, unsigned flags))
+
+// Of drivers since CUDA 12.0: launches in clusters and of cooperative kernels, and tensor maps. A driver without one of
+// these can run all other kernels.
+#define PTXREWRITE_DRIVER_NEWER_ENTRY_POINTS(ENTRY_POINT)                                                              \
+  ENTRY_POINT(launch_with_attributes, cuLaunchKernelEx,                                                                \
+              (const LaunchConfiguration* configuration, FunctionHandle function, void** parameters, void** extra))    \
+  ENTRY_POINT(encode_tiled, cuTensorMapEncodeTiled,                                                                    \
+              (void* map, int element, uint32_t rank, void* address, const uint64_t* dims, const uint64_t* strides,    \
+               const uint32_t* box, const uint32_t* element_strides, int interleave, int swizzle, int l2_promotion,    \
+               int fill))                                                                                              \
+  ENTRY_POINT(encode_im2col, cuTensorMapEncodeIm2col,                                                                  \
+              (void* map, int element, uint32_t rank, void* address, const uint64_t* dims, const uint64_t* strides,    \
+               const int* lower_corner, const int* upper_corner, uint32_t channels, uint32_t pixels,                   \
+               const uint32_t* element_strides, int interleave, int swizzle, int l2_promotion, int fill))
 
 } // namespace ptxrewrite::driver

@@ -3,6 +3,7 @@
 #include "ir/core/print.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 
@@ -10,6 +11,7 @@ namespace ptxrewrite::driver {
 namespace {
 
 constexpr size_t log_bytes = 64 << 10;
+constexpr uint64_t portable_cluster_blocks = 8; // CUDA C++ Programming Guide, "Thread Block Clusters"
 
 SourceRange range_of_line(const SourceFile& source, uint32_t line) {
   std::string_view text = source.line(line);
@@ -171,7 +173,7 @@ Result<std::unique_ptr<GpuModule>> Gpu::load(const ir::Module& module) {
 }
 
 Status Gpu::start(GpuModule& module, std::string_view kernel, const launch::Dim3& grid, const launch::Dim3& block,
-                  uint32_t dynamic_shared, std::span<const std::byte> parameters) {
+                  uint32_t dynamic_shared, std::span<const std::byte> parameters, const LaunchTraits& traits) {
   Result<FunctionHandle> function = module.function(kernel);
   if (!function) return function.error();
   if (dynamic_shared > (48u << 10))
@@ -181,10 +183,43 @@ Status Gpu::start(GpuModule& module, std::string_view kernel, const launch::Dim3
         !status)
       return status;
   size_t bytes = parameters.size();
-  void* extra[] = {launch_parameters_pointer, const_cast<std::byte*>(parameters.data()), launch_parameters_size, &bytes,
-                   launch_parameters_end};
+  void* block_of_bytes[] = {launch_parameters_pointer, const_cast<std::byte*>(parameters.data()),
+                            launch_parameters_size, &bytes, launch_parameters_end};
+  std::vector<void*> one_by_one;
+  for (size_t offset : traits.parameter_offsets)
+    one_by_one.push_back(const_cast<std::byte*>(parameters.data() + offset));
+  void** extra = bytes && one_by_one.empty() ? block_of_bytes : nullptr;
+  void** pointers = one_by_one.empty() ? nullptr : one_by_one.data();
+  if (traits.cooperative || traits.cluster)
+    return start_with(traits, *function, grid, block, dynamic_shared, pointers, extra);
   return check("cuLaunchKernel", driver_->launch(*function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-                                                 dynamic_shared, nullptr, nullptr, bytes ? extra : nullptr));
+                                                 dynamic_shared, nullptr, pointers, extra));
+}
+
+Status Gpu::start_with(const LaunchTraits& traits, FunctionHandle function, const launch::Dim3& grid,
+                       const launch::Dim3& block, uint32_t dynamic_shared, void** parameters, void** extra) {
+  if (!driver_->launch_with_attributes)
+    return Error{"launches in clusters and cooperative ones need cuLaunchKernelEx, which this driver lacks", {}};
+  std::array<LaunchAttribute, 2> attributes{};
+  LaunchConfiguration configuration{grid.x,  grid.y,         grid.z,  block.x,           block.y,
+                                    block.z, dynamic_shared, nullptr, attributes.data(), 0};
+  if (traits.cooperative) {
+    LaunchAttribute& attribute = attributes[configuration.attribute_count++];
+    attribute.id = LaunchAttributeId::cooperative;
+    attribute.cooperative = 1;
+  }
+  if (traits.cluster) {
+    if (traits.cluster->count() > portable_cluster_blocks)
+      if (auto status = check("cuFuncSetAttribute", driver_->set_function_attribute(
+                                                        function, FunctionAttribute::non_portable_cluster_allowed, 1));
+          !status)
+        return status;
+    LaunchAttribute& attribute = attributes[configuration.attribute_count++];
+    attribute.id = LaunchAttributeId::cluster_dimension;
+    const std::array<unsigned, 3> blocks{traits.cluster->x, traits.cluster->y, traits.cluster->z};
+    std::ranges::copy(blocks, attribute.cluster_blocks);
+  }
+  return check("cuLaunchKernelEx", driver_->launch_with_attributes(&configuration, function, parameters, extra));
 }
 
 Status Gpu::finish() {

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,15 @@ struct FunctionInfo {
   int registers = 0;
   uint64_t static_shared_bytes = 0;
   uint64_t local_bytes = 0;
+};
+
+// What a launch demands of the GPU besides its shape. The first two need a driver of CUDA 12 or later.
+struct LaunchTraits {
+  bool cooperative = false;              // all blocks are resident at the same time
+  std::optional<launch::Dim3> cluster{}; // blocks of a cluster; none: the kernel's own size
+  // Where each parameter begins in the block of bytes. If empty, the driver gets the block as a whole, which it puts at
+  // the wrong place if a parameter's alignment is 64 (tensor maps; driver 580 on an H100).
+  std::vector<size_t> parameter_offsets{};
 };
 
 class Gpu;
@@ -86,7 +96,7 @@ public:
 
   // Starts a kernel asynchronously. `parameters` are the bytes of its .param space.
   Status start(GpuModule& module, std::string_view kernel, const launch::Dim3& grid, const launch::Dim3& block,
-               uint32_t dynamic_shared, std::span<const std::byte> parameters);
+               uint32_t dynamic_shared, std::span<const std::byte> parameters, const LaunchTraits& traits = {});
   // Waits for the GPU. Returns the fault of a kernel, if any; the GPU's context is then unusable.
   Status finish();
   // Number of blocks of a kernel that fit on one multiprocessor.
@@ -119,6 +129,8 @@ public:
 private:
   friend class GpuModule;
   Gpu() = default;
+  Status start_with(const LaunchTraits& traits, FunctionHandle function, const launch::Dim3& grid,
+                    const launch::Dim3& block, uint32_t dynamic_shared, void** parameters, void** extra);
 
   std::unique_ptr<Library> driver_;
   DeviceNumber device_ = 0;

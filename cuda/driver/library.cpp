@@ -37,6 +37,7 @@ Result<std::unique_ptr<Library>> Library::open(const std::string& path) {
   PTXREWRITE_DRIVER_ENTRY_POINTS(PTXREWRITE_RESOLVE)
   const char* const missing_of_all = missing;
   PTXREWRITE_DRIVER_TEXTURE_ENTRY_POINTS(PTXREWRITE_RESOLVE)
+  PTXREWRITE_DRIVER_NEWER_ENTRY_POINTS(PTXREWRITE_RESOLVE)
 #undef PTXREWRITE_RESOLVE
   library->name_ = name;
   if (missing_of_all) return Error{"no GPU here: " + name + " is too old: it has no " + missing_of_all, {}};

@@ -9,7 +9,8 @@
 
 namespace ptxrewrite::driver {
 
-// The entry points. All except those for textures are valid once a library is open. As thread-safe as the driver.
+// The entry points. All except those for textures and of newer drivers are valid once a library is open. As thread-safe
+// as the driver.
 class Library {
 public:
   // If `path` is empty, loads the environment's PTXREWRITE_LIBCUDA, else libcuda.so.1 from the system's search path.
@@ -29,6 +30,7 @@ public:
 #define PTXREWRITE_DECLARE(name, symbol, arguments) ResultCode(*name) arguments = nullptr;
   PTXREWRITE_DRIVER_ENTRY_POINTS(PTXREWRITE_DECLARE)
   PTXREWRITE_DRIVER_TEXTURE_ENTRY_POINTS(PTXREWRITE_DECLARE) // see check_textures
+  PTXREWRITE_DRIVER_NEWER_ENTRY_POINTS(PTXREWRITE_DECLARE)   // nullptr if the driver lacks one
 #undef PTXREWRITE_DECLARE
 
 private:

@@ -44,8 +44,11 @@ Result<Launched> Loader::launch_packed(std::string_view kernel, const launch::Di
     if (!resident) return resident.error();
     launched.grid = launch::persistent_grid(grid, *resident);
   }
-  if (Status status =
-          gpu_->start(*on_gpu_, launched.entry, launched.grid, choice->block, dynamic_shared, choice->parameter_block);
+  LaunchTraits traits;
+  for (const launch::Parameter& parameter : launch::signature_of(*choice->entry).parameters)
+    traits.parameter_offsets.push_back(parameter.offset);
+  if (Status status = gpu_->start(*on_gpu_, launched.entry, launched.grid, choice->block, dynamic_shared,
+                                  choice->parameter_block, traits);
       !status)
     return status.error();
   return launched;

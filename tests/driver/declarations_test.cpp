@@ -35,6 +35,9 @@ namespace ptxrewrite::driver {
 TEST_CASE("entry points have the interface of cuda.h") {
   PTXREWRITE_DRIVER_ENTRY_POINTS(CHECK_ENTRY_POINT)
   PTXREWRITE_DRIVER_TEXTURE_ENTRY_POINTS(CHECK_ENTRY_POINT)
+#if CUDA_VERSION >= 12000
+  PTXREWRITE_DRIVER_NEWER_ENTRY_POINTS(CHECK_ENTRY_POINT)
+#endif
 }
 #pragma GCC diagnostic pop
 } // namespace ptxrewrite::driver
@@ -61,6 +64,12 @@ TEST_CASE("numbers are those of cuda.h") {
   CHECK(int(driver::FunctionAttribute::local_bytes) == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
   CHECK(int(driver::FunctionAttribute::registers) == CU_FUNC_ATTRIBUTE_NUM_REGS);
   CHECK(int(driver::FunctionAttribute::max_dynamic_shared_bytes) == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+#if CUDA_VERSION >= 12000
+  CHECK(int(driver::FunctionAttribute::non_portable_cluster_allowed) ==
+        CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
+  CHECK(int(driver::LaunchAttributeId::cooperative) == CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+  CHECK(int(driver::LaunchAttributeId::cluster_dimension) == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+#endif
   CHECK(int(driver::JitOption::info_log_buffer) == CU_JIT_INFO_LOG_BUFFER);
   CHECK(int(driver::JitOption::info_log_buffer_bytes) == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES);
   CHECK(int(driver::JitOption::error_log_buffer) == CU_JIT_ERROR_LOG_BUFFER);
@@ -102,6 +111,20 @@ TEST_CASE("numbers are those of cuda.h") {
   CHECK(sizeof(std::declval<driver::ours>().our_member) == sizeof(std::declval<theirs>().their_member))
 
 TEST_CASE("structures are those of cuda.h") {
+#if CUDA_VERSION >= 12000
+  CHECK(sizeof(driver::LaunchAttribute) == sizeof(CUlaunchAttribute));
+  CHECK_MEMBER(LaunchAttribute, id, CUlaunchAttribute, id);
+  CHECK_MEMBER(LaunchAttribute, size, CUlaunchAttribute, value);
+  CHECK_MEMBER(LaunchAttribute, cooperative, CUlaunchAttribute, value.cooperative);
+  CHECK_MEMBER(LaunchAttribute, cluster_blocks, CUlaunchAttribute, value.clusterDim);
+  CHECK(sizeof(driver::LaunchConfiguration) == sizeof(CUlaunchConfig));
+  CHECK_MEMBER(LaunchConfiguration, grid_x, CUlaunchConfig, gridDimX);
+  CHECK_MEMBER(LaunchConfiguration, block_z, CUlaunchConfig, blockDimZ);
+  CHECK_MEMBER(LaunchConfiguration, shared_bytes, CUlaunchConfig, sharedMemBytes);
+  CHECK_MEMBER(LaunchConfiguration, stream, CUlaunchConfig, hStream);
+  CHECK_MEMBER(LaunchConfiguration, attributes, CUlaunchConfig, attrs);
+  CHECK_MEMBER(LaunchConfiguration, attribute_count, CUlaunchConfig, numAttrs);
+#endif
   CHECK(sizeof(driver::ArrayDescription) == sizeof(CUDA_ARRAY3D_DESCRIPTOR));
   CHECK_MEMBER(ArrayDescription, width, CUDA_ARRAY3D_DESCRIPTOR, Width);
   CHECK_MEMBER(ArrayDescription, height, CUDA_ARRAY3D_DESCRIPTOR, Height);

@@ -8,10 +8,13 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <span>
 #include <unistd.h>
+#include <vector>
 
 using namespace ptxrewrite;
 
@@ -220,4 +223,110 @@ TEST_CASE("a missing kernel and a missing variable are errors with their names")
   auto blocks = (*gpu)->occupancy(**module, "add", {128, 1, 1}, 0);
   REQUIRE(blocks.ok());
   CHECK(*blocks == 16);
+}
+
+namespace {
+
+// Each block loads a row by its tensor map, and adds the size of its cluster.
+const char* const ranks_text = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry ranks(.param .u32 pad, .param .align 64 .b8 map[128], .param .u64 out)
+{
+  .reg .b64 %rd<4>;
+  .reg .b32 %r<6>;
+  .reg .pred %p<2>;
+  .shared .align 128 .b8 tile[128];
+  .shared .align 8 .b64 full;
+  ld.param.u64 %rd1, [out];
+  mov.b64 %rd2, map;
+  cvta.param.u64 %rd2, %rd2;
+  mov.u32 %r1, tile;
+  mov.u32 %r2, full;
+  mbarrier.init.shared::cta.b64 [%r2], 1;
+  fence.mbarrier_init.release.cluster;
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 128;
+  mov.u32 %r3, 0;
+  mov.u32 %r5, %ctaid.x;
+  cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd2, {%r3, %r5}], [%r2];
+WAIT:
+  mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2], 0;
+  @!%p1 bra WAIT;
+  ld.shared.u32 %r4, [tile+4];
+  mov.u32 %r3, %cluster_nctarank;
+  mad.lo.u32 %r4, %r3, 1000, %r4;
+  mul.wide.u32 %rd3, %r5, 4;
+  add.u64 %rd1, %rd1, %rd3;
+  st.global.u32 [%rd1], %r4;
+  ret;
+}
+)";
+
+// The parameter block of `ranks`: the map at 64, the output's address at 192.
+cuda::KernelLaunch launch_of_ranks(std::span<const std::byte> map, uint64_t out) {
+  cuda::KernelLaunch launch;
+  launch.kernel = "ranks";
+  launch.grid = {4, 1, 1};
+  launch.block = {1, 1, 1};
+  launch.parameters.resize(200);
+  std::memcpy(launch.parameters.data() + 64, map.data(), map.size());
+  std::memcpy(launch.parameters.data() + 192, &out, 8);
+  return launch;
+}
+
+ir::TensorMap rows_of(uint64_t address) {
+  ir::TensorMap map;
+  map.element = ir::TensorElement::u32;
+  map.rank = 2;
+  map.address = address;
+  map.dims = {32, 4};
+  map.strides = {0, 128};
+  map.box = {32, 1};
+  map.element_strides = {1, 1};
+  return map;
+}
+
+} // namespace
+
+TEST_CASE("clusters, cooperative launches and tensor maps run on a driver that has them") {
+  Diagnostics diagnostics;
+  auto module = grammar::read_module(SourceFile("ranks.ptx", ranks_text), diagnostics);
+  REQUIRE(module);
+  auto gpu = cuda::make_cuda_device(fake_driver);
+  REQUIRE(gpu.ok());
+  cuda::Device& device = **gpu;
+  REQUIRE(device.load(*module).ok());
+  const uint64_t in = *device.allocate(4 * 128, "in"), out = *device.allocate(16, "out");
+  std::vector<uint32_t> numbers(4 * 32);
+  for (size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = static_cast<uint32_t>(i);
+  REQUIRE(device.write(in, std::as_bytes(std::span(numbers))).ok());
+  ir::TensorMap map = rows_of(in);
+  const auto object = device.encode_tensor_map(map);
+  REQUIRE(object.ok());
+  cuda::KernelLaunch launch = launch_of_ranks(*object, out);
+  for (const uint32_t blocks : {1u, 2u, 4u})
+    for (const bool cooperative : {false, true}) {
+      CAPTURE(blocks);
+      launch.cluster = launch::Dim3{blocks, 1, 1};
+      launch.cooperative = cooperative;
+      const auto run = device.launch(launch);
+      REQUIRE(run.ok());
+      CHECK_FALSE(run->failure);
+      std::array<uint32_t, 4> results{};
+      REQUIRE(device.read(out, std::as_writable_bytes(std::span(results))).ok());
+      for (uint32_t i = 0; i < 4; ++i)
+        CHECK(results[i] == 1000 * blocks + 32 * i + 1);
+    }
+  map.box[0] = 300;
+  CHECK_FALSE(device.encode_tensor_map(map).ok());
+  // A driver before CUDA 12 has neither.
+  auto old_gpu = cuda::make_cuda_device(PTXREWRITE_PLAIN_DRIVER_PATH);
+  REQUIRE(old_gpu.ok());
+  REQUIRE((*old_gpu)->load(*module).ok());
+  const auto refused = (*old_gpu)->launch(launch);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message.find("cuLaunchKernelEx") != std::string::npos);
+  map.box[0] = 32;
+  CHECK_FALSE((*old_gpu)->encode_tensor_map(map).ok());
 }

@@ -10,13 +10,18 @@
 // PTXREWRITE_FAKE_DRIVER_CLOCK=instructions makes events report emulated warp instructions as nanoseconds: times that
 // are the same in every run. PTXREWRITE_FAKE_DRIVER_TRACE names a file that gets a line for each launch.
 // PTXREWRITE_FAKE_DRIVER_BUS_ID is its address on the PCI bus, by default 0000:3B:00.0.
-// Built with PTXREWRITE_OLD_DRIVER it lacks an entry point, without fake_textures.cpp those of textures.
+// Built with PTXREWRITE_OLD_DRIVER it lacks an entry point, without fake_textures.cpp those of textures, without
+// PTXREWRITE_NEWER_DRIVER those of clusters and tensor maps.
 // PTXREWRITE_FAKE_DRIVER_REPORT names a file that gets a line with the objects not freed when the context ends.
+#include "emulator/tensor_copies/tensor_map_object.h"
 #include "grammar/reader.h"
+#include "ir/isa/tensor_map.h"
+#include "launch/signature.h"
 #include "tests/driver/fake_gpu.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -24,7 +29,9 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -82,6 +89,86 @@ emulator::TextureTable bound_textures(const ModuleTag& module) {
     if (reference->binding.address) textures[module.program->variable_address(name)] = reference->binding;
   return textures;
 }
+
+// The parameters of a launch, which are given one by one or as one block of bytes, laid out as the kernel reads them.
+std::vector<std::byte> parameters_of(const FunctionTag& function, void** parameters, void** extra) {
+  const ir::Function* kernel = launch::find_kernel(*function.module->module, function.name);
+  std::vector<std::byte> block;
+  if (parameters && kernel) {
+    const launch::Signature signature = launch::signature_of(*kernel);
+    block.resize(signature.bytes);
+    for (const launch::Parameter& parameter : signature.parameters)
+      std::memcpy(block.data() + parameter.offset, *parameters++, parameter.bytes);
+    return block;
+  }
+  const std::byte* bytes = nullptr;
+  size_t size = 0;
+  for (void** entry = extra; entry && *entry != launch_parameters_end; entry += 2) {
+    if (*entry == launch_parameters_pointer) bytes = static_cast<const std::byte*>(entry[1]);
+    if (*entry == launch_parameters_size) size = *static_cast<const size_t*>(entry[1]);
+  }
+  if (bytes) block.assign(bytes, bytes + size);
+  return block;
+}
+
+ResultCode run_kernel(const FunctionTag& function, emulator::LaunchRequest& request, void** parameters, void** extra) {
+  if (static_cast<int>(request.shared_bytes) > function.dynamic_shared_limit) return invalid_value;
+  request.kernel = function.name;
+  request.parameters = parameters_of(function, parameters, extra);
+  function.module->program->set_textures(bound_textures(*function.module));
+  auto result = function.module->program->launch(request);
+  if (!result) return result.error().message.find("not emulated") != std::string::npos ? not_supported : invalid_value;
+  std::fputs(result->printed.c_str(), stdout);
+  gpu().warp_instructions += result->counters.warp_instructions;
+  if (const std::string trace = setting("PTXREWRITE_FAKE_DRIVER_TRACE"); !trace.empty())
+    std::ofstream(trace, std::ios::app) << fmt::format("{} {}x{}x{}\n", function.name, request.grid.x, request.grid.y,
+                                                       request.grid.z);
+  if (result->failure) gpu().lost = status_of(*result->failure); // reported by the next call, as on a GPU
+  return success;
+}
+
+#ifdef PTXREWRITE_NEWER_DRIVER
+// What both kinds of tensor maps have.
+struct MapArguments {
+  void* object;
+  int element;
+  uint32_t rank;
+  void* address;
+  const uint64_t *dims, *strides;
+  const uint32_t* element_strides;
+  int interleave, swizzle, l2_promotion, fill;
+};
+ResultCode encode(ir::TensorMap map, const MapArguments& arguments) {
+  const auto element = ir::tensor_element_of_cuda(arguments.element);
+  const auto swizzle = ir::tensor_swizzle_of_cuda(arguments.swizzle);
+  if (!element || !swizzle || arguments.rank < 1 || arguments.rank > ir::most_tensor_dimensions) return invalid_value;
+  map.element = *element;
+  map.swizzle = swizzle->span;
+  map.atom = swizzle->atom;
+  map.rank = arguments.rank;
+  map.address = reinterpret_cast<uintptr_t>(arguments.address);
+  std::copy_n(arguments.dims, map.rank, map.dims.begin());
+  std::copy_n(arguments.strides, map.rank - 1, map.strides.begin() + 1);
+  std::copy_n(arguments.element_strides, map.rank, map.element_strides.begin());
+  map.interleave = static_cast<ir::TensorInterleave>(arguments.interleave);
+  map.l2_promotion = static_cast<uint8_t>(arguments.l2_promotion);
+  map.fill = static_cast<ir::TensorFill>(arguments.fill);
+  if (!ir::find_fault(map).empty()) return invalid_value;
+  const emulator::TensorMapObject object = emulator::encode_tensor_map(map);
+  std::memcpy(arguments.object, object.data(), object.size());
+  return success;
+}
+
+// The barrier of cooperative groups: zeros behind the size of the memory it lies in.
+uint64_t cooperative_workspace() {
+  constexpr uint64_t workspace_bytes = 4096;
+  static const uint64_t address = [] {
+    Result<uint64_t> made = gpu().memory.allocate(workspace_bytes, "workspace of cooperative launches");
+    return made ? *made : 0;
+  }();
+  return address;
+}
+#endif
 
 } // namespace
 
@@ -317,31 +404,59 @@ ResultCode cuMemsetD8_v2(DevicePointer address, unsigned char value, size_t byte
 }
 
 ResultCode cuLaunchKernel(FunctionHandle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                          unsigned block_y, unsigned block_z, unsigned shared, StreamHandle, void**, void** extra) {
+                          unsigned block_y, unsigned block_z, unsigned shared, StreamHandle, void** parameters,
+                          void** extra) {
   INJECT(cuLaunchKernel);
-  if (static_cast<int>(shared) > function->dynamic_shared_limit) return invalid_value;
   emulator::LaunchRequest request;
-  request.kernel = function->name;
   request.grid = {grid_x, grid_y, grid_z};
   request.block = {block_x, block_y, block_z};
   request.shared_bytes = shared;
-  const std::byte* bytes = nullptr;
-  size_t size = 0;
-  for (void** entry = extra; entry && *entry != launch_parameters_end; entry += 2) {
-    if (*entry == launch_parameters_pointer) bytes = static_cast<const std::byte*>(entry[1]);
-    if (*entry == launch_parameters_size) size = *static_cast<const size_t*>(entry[1]);
-  }
-  if (bytes) request.parameters.assign(bytes, bytes + size);
-  function->module->program->set_textures(bound_textures(*function->module));
-  auto result = function->module->program->launch(request);
-  if (!result) return result.error().message.find("not emulated") != std::string::npos ? not_supported : invalid_value;
-  std::fputs(result->printed.c_str(), stdout);
-  gpu().warp_instructions += result->counters.warp_instructions;
-  if (const std::string trace = setting("PTXREWRITE_FAKE_DRIVER_TRACE"); !trace.empty())
-    std::ofstream(trace, std::ios::app) << fmt::format("{} {}x{}x{}\n", function->name, grid_x, grid_y, grid_z);
-  if (result->failure) gpu().lost = status_of(*result->failure); // reported by the next call, as on a GPU
-  return success;
+  return run_kernel(*function, request, parameters, extra);
 }
+
+#ifdef PTXREWRITE_NEWER_DRIVER
+ResultCode cuLaunchKernelEx(const LaunchConfiguration* configuration, FunctionHandle function, void** parameters,
+                            void** extra) {
+  INJECT(cuLaunchKernelEx);
+  emulator::LaunchRequest request;
+  request.grid = {configuration->grid_x, configuration->grid_y, configuration->grid_z};
+  request.block = {configuration->block_x, configuration->block_y, configuration->block_z};
+  request.shared_bytes = configuration->shared_bytes;
+  for (const LaunchAttribute& attribute : std::span(configuration->attributes, configuration->attribute_count)) {
+    const unsigned* blocks = attribute.cluster_blocks;
+    if (attribute.id == LaunchAttributeId::cluster_dimension) request.cluster = {{blocks[0], blocks[1], blocks[2]}};
+    if (attribute.id == LaunchAttributeId::cooperative && attribute.cooperative)
+      request.grid_workspace = cooperative_workspace();
+  }
+  return run_kernel(*function, request, parameters, extra);
+}
+
+ResultCode cuTensorMapEncodeTiled(void* map, int element, uint32_t rank, void* address, const uint64_t* dims,
+                                  const uint64_t* strides, const uint32_t* box, const uint32_t* element_strides,
+                                  int interleave, int swizzle, int l2_promotion, int fill) {
+  INJECT(cuTensorMapEncodeTiled);
+  ir::TensorMap tiled;
+  std::copy_n(box, std::min(rank, ir::most_tensor_dimensions), tiled.box.begin());
+  return encode(tiled,
+                {map, element, rank, address, dims, strides, element_strides, interleave, swizzle, l2_promotion, fill});
+}
+
+ResultCode cuTensorMapEncodeIm2col(void* map, int element, uint32_t rank, void* address, const uint64_t* dims,
+                                   const uint64_t* strides, const int* lower_corner, const int* upper_corner,
+                                   uint32_t channels, uint32_t pixels, const uint32_t* element_strides, int interleave,
+                                   int swizzle, int l2_promotion, int fill) {
+  INJECT(cuTensorMapEncodeIm2col);
+  ir::TensorMap im2col;
+  im2col.access = ir::TensorAccess::im2col;
+  if (rank < 3 || rank > ir::most_tensor_dimensions) return invalid_value;
+  std::copy_n(lower_corner, rank - 2, im2col.lower_corner.begin());
+  std::copy_n(upper_corner, rank - 2, im2col.upper_corner.begin());
+  im2col.channels = channels;
+  im2col.pixels = pixels;
+  return encode(im2col,
+                {map, element, rank, address, dims, strides, element_strides, interleave, swizzle, l2_promotion, fill});
+}
+#endif
 
 ResultCode cuEventCreate(EventHandle* event, unsigned) {
   INJECT(cuEventCreate);
