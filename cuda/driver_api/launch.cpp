@@ -75,8 +75,10 @@ Code pack_arguments(const Kernel& kernel, void** arguments, void** extra, std::v
     if (reinterpret_cast<uintptr_t>(*extra) == extra_pointer) given = extra[1];
     if (reinterpret_cast<uintptr_t>(*extra) == extra_size) size = *static_cast<const size_t*>(extra[1]);
   }
-  if (!given || size < bytes.size()) return bytes.empty() ? Code::success : Code::invalid_value;
-  std::memcpy(bytes.data(), given, bytes.size());
+  if (!given) return bytes.empty() ? Code::success : Code::invalid_value;
+  // As driver 580 on an H100: a longer block is refused, of a shorter one the rest is left as it is (here: zeros).
+  if (size > bytes.size()) return Code::launch_out_of_resources;
+  std::memcpy(bytes.data(), given, size);
   return Code::success;
 }
 

@@ -3,6 +3,7 @@
 // computed on the host.
 #include "tests/applications/check.h"
 
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <cuda.h>
@@ -109,7 +110,7 @@ static CUfunction launch_of_module(CUdeviceptr& counter) {
 static void launch_in_other_ways(CUfunction function, CUdeviceptr counter) {
   // Arguments as one block of bytes, and a launch with attributes.
   Arguments block{in, out, 8, 12, n};
-  size_t size = sizeof block;
+  size_t size = offsetof(Arguments, n) + sizeof n; // a driver rejects the padding behind it
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
   DRIVER(cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, stream, nullptr, extra));
   check(8, 12);

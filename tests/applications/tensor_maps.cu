@@ -126,9 +126,12 @@ void check_transposition(const std::vector<float>& a, float* from, float* to) {
   transpose<<<dim3(4, 3), side * side>>>(map, in_memory);
   CALL(cudaDeviceSynchronize());
   CALL(cudaMemcpy(b.data(), to, b.size() * 4, cudaMemcpyDeviceToHost));
+  // Behind the 70 columns, up to the next multiple of 16 bytes, an H200 writes zeros; nothing else there may change.
   for (int row = 0; row < 100; ++row)
-    for (int column = 0; column < 72; ++column)
-      EXPECT(b[row * 72 + column] == (column < 70 ? a[column * 112 + row] : -1));
+    for (int column = 0; column < 72; ++column) {
+      const float found = b[row * 72 + column];
+      EXPECT(column < 70 ? found == a[column * 112 + row] : found == -1 || found == 0);
+    }
 }
 
 void check_columns(const std::vector<float>& a, float* from, float* to) {
