@@ -5,7 +5,7 @@
 //                 [--may-refuse] [--ptxas] [--linear] [--darsie] [--regless] [--dac] [--integer-chains] [--run-ahead]
 //                 [--jobs N] [--generated]
 //                 [--weight NAME=NUMBER]... [--knob NAME=NUMBER]...
-//                 [--write FOLDER]
+//                 [--write FOLDER | --keep FOLDER]
 //
 // --linear: kernels about index arithmetic, all forms of r2d2, and a table of what the rewritings rest on.
 // --regless: no rewritings, but RegLess's machine, which keeps all registers in staged entries.
@@ -17,8 +17,8 @@
 // --run-ahead: kernels with many loops, and all ways in which dac's legal form issues their loads ahead.
 // --generated: as generated code, and so without check mode.
 // The kernel of a seed is always the same (with the same weights and knobs). --write keeps what failed: the PTX file, a
-// launch file and its buffers beside it, and the kernel reduced to what still fails. Exit code 1 when something failed,
-// 77 when --ptxas finds no ptxas, or --generated no LLVM.
+// launch file and its buffers beside it, and the kernel reduced to what still fails. --keep writes every kernel, and
+// runs none. Exit code 1 when something failed, 77 when --ptxas finds no ptxas, or --generated no LLVM.
 #include "emulator/core/engine.h"
 #include "emulator/observe/mark_check.h"
 #include "evaluate/reduce/reducer.h"
@@ -56,6 +56,7 @@ struct Options {
   double seconds = 0; // 0: no limit
   size_t longer = 2;
   bool show = false;
+  bool keep = false;
   bool sweeps = false;
   bool rewrites = true;
   bool assembles = false; // the output of the passes is given to ptxas
@@ -115,6 +116,11 @@ public:
     ++tally_.kernels;
     const std::string text = print_module(kernel);
     emulated_.clear();
+    if (options_.keep) {
+      if (const Status written = write_case(kernel, kernel.shapes[0], options_.folder); !written)
+        report(kernel, kernel.shapes[0], "written", written.error().message);
+      return;
+    }
     if (options_.show) std::fputs(text.c_str(), stdout);
     std::string failed;
     const std::unique_ptr<ir::Module> module = read_text(text, failed);
@@ -583,7 +589,8 @@ bool parse_options(int argc, char** argv, Options& options) {
     } else if (word == "--assume") {
       chain.assumptions.push_back(argv[++i]);
       options.chain = chain;
-    } else if (word == "--write") {
+    } else if (word == "--write" || word == "--keep") {
+      options.keep = word == "--keep";
       options.folder = argv[++i];
     } else if (word == "--weight" && split_setting(next, name, value)) {
       options.knobs.weights[name] = value;

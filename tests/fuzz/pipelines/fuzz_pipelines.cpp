@@ -2,16 +2,18 @@
 // each form and by longer chains, in check mode, with copies that take place at once and late.
 //
 //   fuzz_pipelines [--count N] [--first SEED] [--only SEED [--show]] [--longer N] [--passes CHAIN] [--kind KIND]
-//   [--fault NAME]
+//   [--fault NAME] [--keep FOLDER]
 //
 // KIND: plain (sums of words), matrix (products of tiles); without it every third pipeline is a plain one. NAME:
-// of a fault to plant in matrix pipelines (matrix/matrix_pipeline.h), whose consequences are reported.
+// of a fault to plant in matrix pipelines (matrix/matrix_pipeline.h), whose consequences are reported. --keep writes
+// every pipeline to a folder as a launch file with its expected results, and runs none.
 //
 // A pass may leave such kernels alone. What the emulator refuses of a rewritten text (forms of the papers' hardware
 // that their machines do not take) is counted by reason, and is no failure. Exit code 1 when something went wrong.
 #include "tests/fuzz/kernels/differential.h"
 #include "tests/fuzz/pipelines/matrix/matrix_pipeline.h"
 #include "tests/fuzz/pipelines/pipeline.h"
+#include "tests/fuzz/pipelines/write_case.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -28,7 +30,7 @@ struct Options {
   uint64_t first = 1, count = 100;
   size_t longer = 1;
   bool show = false;
-  std::string kind, fault;
+  std::string kind, fault, folder;
   std::optional<std::string> passes;
 };
 
@@ -42,6 +44,11 @@ public:
     const std::string& text = pipeline.text;
     if (options_.show) std::fputs(text.c_str(), stdout);
     ++kernels_;
+    if (!options_.folder.empty()) {
+      const auto status = write_case(pipeline, "pipeline" + std::to_string(seed), options_.folder);
+      if (!status) report(seed, "written", status.error().message);
+      return;
+    }
     for (const bool late : {false, true})
       if (std::string wrong = wrong_in(pipeline, run(pipeline, text, {late, true})); !wrong.empty())
         return report(seed, late ? "original, late copies" : "original", wrong);
@@ -114,6 +121,8 @@ bool parse_options(int argc, char** argv, Options& options) {
       options.longer = std::strtoull(argv[i], nullptr, 10);
     } else if (word == "--kind") {
       options.kind = argv[i];
+    } else if (word == "--keep") {
+      options.folder = argv[i];
     } else if (word == "--fault") {
       options.fault = argv[i];
     } else if (word == "--passes") {

@@ -1,0 +1,87 @@
+#include "tests/fuzz/pipelines/write_case.h"
+
+#include "support/file_io.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <span>
+
+namespace ptxrewrite::fuzz::pipelines {
+namespace {
+
+std::string buffer_name(const std::string& name, size_t buffer) {
+  return fmt::format("{}.{}.bin", name, buffer);
+}
+
+// As launch files spell CUtensorMapSwizzle.
+std::string_view swizzle_name(const ir::TensorMap& map) {
+  switch (map.swizzle) {
+  case ir::SwizzleSpan::none:
+  case ir::SwizzleSpan::bytes96: // of no launch file
+    return "none";
+  case ir::SwizzleSpan::bytes32:
+    return "32B";
+  case ir::SwizzleSpan::bytes64:
+    return "64B";
+  case ir::SwizzleSpan::bytes128:
+    break;
+  }
+  constexpr std::string_view names[] = {"128B", "128B_atom_32B", "128B_atom_32B_flip_8B", "128B_atom_64B"};
+  return names[static_cast<size_t>(map.atom)];
+}
+
+std::string argument_text(const Parameter& parameter) {
+  switch (parameter.kind) {
+  case Parameter::Kind::address:
+    return fmt::format("{{ buffer = \"b{}\" }}", parameter.buffer);
+  case Parameter::Kind::number:
+    return fmt::format("{{ u32 = {} }}", parameter.number);
+  case Parameter::Kind::map:
+    break;
+  }
+  const ir::TensorMap& map = parameter.map;
+  const auto first = [&](const auto& numbers, size_t from) {
+    return std::span(numbers).subspan(from, map.rank - from);
+  };
+  return fmt::format("{{ tensor_map = {{ buffer = \"b{}\", type = \"{}\", dims = [{}], strides = [{}], box = [{}], "
+                     "element_strides = [{}], swizzle = \"{}\", fill = \"{}\" }} }}",
+                     parameter.buffer, ir::spelling(map.element), fmt::join(first(map.dims, 0), ", "),
+                     fmt::join(first(map.strides, 1), ", "), fmt::join(first(map.box, 0), ", "),
+                     fmt::join(first(map.element_strides, 0), ", "), swizzle_name(map),
+                     map.fill == ir::TensorFill::nan ? "nan" : "zeros");
+}
+
+std::string launch_file(const Case& launched, const std::string& name) {
+  std::string text = fmt::format("ptx = \"{}.ptx\"\n\n[[launch]]\nkernel = \"pipeline\"\ngrid = {}\nblock = {}\n", name,
+                                 launched.blocks, launched.threads);
+  if (launched.shared_bytes != 0) text += fmt::format("shared = {}\n", launched.shared_bytes);
+  text += "args = [\n";
+  for (const Parameter& parameter : launched.parameters)
+    text += "  " + argument_text(parameter) + ",\n";
+  text += "]\n";
+  for (size_t i = 0; i < launched.buffers.size(); ++i)
+    text += fmt::format("\n[buffer.b{}]\ntype = \"u32\"\ncount = {}\nfile = \"{}\"\n", i, launched.buffers[i].size(),
+                        buffer_name(name, i));
+  return text + fmt::format("output = true\nexpected = \"{}.expected.bin\"\n", name);
+}
+
+Status write_words(const std::string& path, const std::vector<uint32_t>& words) {
+  return write_file(path, {reinterpret_cast<const char*>(words.data()), words.size() * 4});
+}
+
+} // namespace
+
+Status write_case(const Case& launched, const std::string& name, const std::string& folder) {
+  std::error_code failed; // writing reports it
+  std::filesystem::create_directories(folder, failed);
+  const std::string start = folder + "/";
+  if (Status status = write_file(start + name + ".ptx", launched.text); !status) return status;
+  for (size_t i = 0; i < launched.buffers.size(); ++i)
+    if (Status status = write_words(start + buffer_name(name, i), launched.buffers[i]); !status) return status;
+  if (Status status = write_words(start + name + ".expected.bin", launched.expected); !status) return status;
+  return write_file(start + name + ".toml", launch_file(launched, name));
+}
+
+} // namespace ptxrewrite::fuzz::pipelines
