@@ -1,6 +1,7 @@
 // The driver API: modules from PTX, arguments in both ways, entry points by name, and memory of the runtime API beside it.
 #include "check.h"
 
+#include <cstddef>
 #include <cstring>
 #include <cuda.h>
 #include <vector>
@@ -89,7 +90,7 @@ int main() {
     CUdeviceptr data;
     unsigned count;
   } block = {data, n};
-  size_t bytes = sizeof block;
+  size_t bytes = offsetof(decltype(block), count) + sizeof block.count; // a driver refuses the padding behind it
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
   DRIVER(cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, stream, nullptr, extra));
   DRIVER(cuStreamSynchronize(stream));
