@@ -39,8 +39,8 @@ struct FunctionInfo {
 struct LaunchTraits {
   bool cooperative = false;              // all blocks are resident at the same time
   std::optional<launch::Dim3> cluster{}; // blocks of a cluster; none: the kernel's own size
-  // Where each parameter begins in the block of bytes. If empty, the driver gets the block as a whole, which it puts at
-  // the wrong place if a parameter's alignment is 64 (tensor maps; driver 580 on an H100).
+  // Offset of each parameter in the block of bytes. If empty, the block is passed to the driver as a whole, and driver
+  // 580 on an H100 then misplaces parameters if one has an alignment of 64 bytes (a tensor map).
   std::vector<size_t> parameter_offsets{};
 };
 

@@ -76,7 +76,8 @@ Code pack_arguments(const Kernel& kernel, void** arguments, void** extra, std::v
     if (reinterpret_cast<uintptr_t>(*extra) == extra_size) size = *static_cast<const size_t*>(extra[1]);
   }
   if (!given) return bytes.empty() ? Code::success : Code::invalid_value;
-  // As driver 580 on an H100: a longer block is refused, of a shorter one the rest is left as it is (here: zeros).
+  // Driver 580 on an H100 rejects a block longer than the kernel's parameters and accepts a shorter one; parameters
+  // behind its end are zeros here.
   if (size > bytes.size()) return Code::launch_out_of_resources;
   std::memcpy(bytes.data(), given, size);
   return Code::success;

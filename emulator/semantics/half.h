@@ -108,7 +108,8 @@ template <class Half, HalfMode Mode = {}> constexpr Half fma_half(Half a, Half b
   }
   Half result = detail::finish_half<Half, Mode>(value);
   if constexpr (Mode.out_of_bounds)
-    if (is_out_of_bounds_nan(a.bits) | is_out_of_bounds_nan(b.bits)) result.bits = 0; // not the addend: as on an H100
+    // Of the factors; the addend does not count (measured on an H100).
+    if (is_out_of_bounds_nan(a.bits) | is_out_of_bounds_nan(b.bits)) result.bits = 0;
   return result;
 }
 

@@ -110,7 +110,8 @@ static CUfunction launch_of_module(CUdeviceptr& counter) {
 static void launch_in_other_ways(CUfunction function, CUdeviceptr counter) {
   // Arguments as one block of bytes, and a launch with attributes.
   Arguments block{in, out, 8, 12, n};
-  size_t size = offsetof(Arguments, n) + sizeof n; // a driver rejects the padding behind it
+  // Without the structure's trailing padding: an H100's driver rejects a block longer than the kernel's parameters.
+  size_t size = offsetof(Arguments, n) + sizeof n;
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
   DRIVER(cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, stream, nullptr, extra));
   check(8, 12);

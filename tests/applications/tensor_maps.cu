@@ -126,7 +126,7 @@ void check_transposition(const std::vector<float>& a, float* from, float* to) {
   transpose<<<dim3(4, 3), side * side>>>(map, in_memory);
   CALL(cudaDeviceSynchronize());
   CALL(cudaMemcpy(b.data(), to, b.size() * 4, cudaMemcpyDeviceToHost));
-  // Behind the 70 columns, up to the next multiple of 16 bytes, an H200 writes zeros; nothing else there may change.
+  // Columns 70 and 71 are out of bounds: an H200 writes zeros there (up to 16 bytes), the emulator nothing.
   for (int row = 0; row < 100; ++row)
     for (int column = 0; column < 72; ++column) {
       const float found = b[row * 72 + column];

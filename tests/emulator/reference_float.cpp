@@ -65,7 +65,8 @@ uint64_t computed(const Exact& operation, const Modifiers& modifiers, const Form
   for (size_t i = 0; i < codes.size(); ++i) {
     const double value = decoded(formats[i], codes[i]);
     operands.push_back(modifiers.flush ? flushed_number(formats[i], value) : value);
-    if (modifiers.out_of_bounds && i < 2 && (codes[i] & 0x7fff) == 0x7ff7) return 0; // not the addend: an H100
+    // The factors; the addend does not count (measured on an H100).
+    if (modifiers.out_of_bounds && i < 2 && (codes[i] & 0x7fff) == 0x7ff7) return 0;
   }
   Rounded result = operation(result_format, modifiers.rounding, operands.data());
   if (modifiers.flush && result.tiny) result.value = std::copysign(0.0, result.value);

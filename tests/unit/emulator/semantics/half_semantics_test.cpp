@@ -144,7 +144,7 @@ void check_operation(const char* name, const std::vector<Codes>& all, Function f
       auto value = [](Half h) { return decoded(numbers_of<Half>, (Mode.flush ? flush_half(h) : h).bits); };
       uint16_t wanted = modified<Half, Mode>(reference(value(a[i]), value(b[i]), value(c[i])));
       if (Mode.out_of_bounds)
-        for (Half h : {a[i], b[i]}) // not the addend: an H100
+        for (Half h : {a[i], b[i]}) // the addend does not count (seen on an H100)
           if (h.bits == 0x7ff7 || h.bits == 0xfff7) wanted = 0;
       if (d[i].bits != wanted && ++wrong <= 3)
         FAIL_CHECK(std::string(name), " of ", a[i].bits, ", ", b[i].bits, ", ", c[i].bits, " is ", d[i].bits,
