@@ -79,6 +79,12 @@ inline constexpr uint64_t largest_cluster = 16;
 inline constexpr uint64_t default_fuel = 4'000'000'000;
 inline constexpr uint64_t launch_fuel_factor = 64;
 
+// The order in which matrix products of floats sum, which the ISA leaves open (emulator/special/matrix.cpp).
+enum class MatrixSums : uint8_t {
+  sequential, // along k, each step rounded to nearest even in f32
+  hopper      // as the tensor cores of sm_90 (emulator/tiles/aligned_sums.h): mma.sync, wmma, wgmma
+};
+
 struct LaunchRequest {
   std::string kernel;
   Dimensions grid{};
@@ -91,6 +97,7 @@ struct LaunchRequest {
   bool check = false;        // uninitialised reads, races ...; out of bounds and misaligned are always checked
   bool late_copies = false;  // asynchronous copies are performed by the wait, not when they are issued
   bool count_memory = false; // InstructionCounters::transactions
+  MatrixSums matrix_sums = MatrixSums::sequential;
   // Warp instructions that a block may execute; all blocks together may execute launch_fuel_factor times as many.
   uint64_t fuel = default_fuel;
   // Memory by which the blocks of a cooperative launch synchronise: %envreg1 (high half) and %envreg2; 0: none.

@@ -4,7 +4,7 @@
 // exact, each partial sum is rounded to nearest even in f32 (f64 for f64, with the instruction's rounding), and f16
 // accumulators are rounded once, at the end. Integer sums are exact and wrap or, with .satfinite, are clamped at the
 // end. Float products with .satfinite follow satf of mma_sync in the CUDA programming guide; ptxas warns that hardware
-// from sm_70 on may differ.
+// from sm_70 on may differ. LaunchRequest::matrix_sums selects another order.
 #include "emulator/special/matrix_product.h"
 
 #include "emulator/semantics/accumulate.h"
@@ -248,7 +248,10 @@ void multiply_packed(const Collective& all, float* sums) {
     float right[32 * tile_columns], tile[32 * tile_columns];
     copy_tile(b + first, shape.n, right, tile_columns, shape.k);
     copy_tile(sums + first, shape.n, tile, tile_columns, shape.m);
-    multiply_tile(a, right, shape.m, shape.k, tile);
+    if (const AlignedSums* law = aligned_sums(all))
+      multiply_tile(*law, a, right, shape.m, shape.k, tile);
+    else
+      multiply_tile(a, right, shape.m, shape.k, tile);
     copy_tile(tile, tile_columns, sums + first, shape.n, shape.m);
   }
 }
@@ -420,6 +423,9 @@ void decode_product(Decoder& decoder, ir::InstructionId) {
   const bool opaque_layout = form.opcode == ir::Opcode::wmma;
   if (opaque_layout) handler = packed_handler(handler);
   product.wide = method_of(product, opaque_layout);
+  if (product.scale_count == 0 && !product.in_containers && product.a.matrices == 1)
+    product.hopper_sums = hopper_sums(
+        {.a = types.a, .b = types.b, .has_half_sums = product.d.element_bits == 16, .sparse = product.sparse});
 
   const LaneType word = lanes_of_bits(types.a == ScalarType::f64 ? 64 : 32);
   std::vector<LaneRef> sources;

@@ -91,6 +91,12 @@ struct Factors {
     else
       multiply_tile(a, b, product.shape.m, product.shape.k, sums);
   }
+  void multiply(const AlignedSums& law, const MatrixProduct& product, float* sums) const {
+    if (product.sparse)
+      multiply_sparse_tile(law, a, columns, b, product.shape.m, product.stored(), sums);
+    else
+      multiply_tile(law, a, b, product.shape.m, product.shape.k, sums);
+  }
 };
 
 void read_factors(const Collective& all, Factors& factors) {
@@ -118,7 +124,10 @@ void multiply_floats(const Collective& all) {
   read_factors(all, factors);
   float sums[most_rows * tile_columns];
   read_sums(all, product.first_of_c(), product.c, sums);
-  factors.multiply(product, sums);
+  if (const AlignedSums* law = aligned_sums(all))
+    factors.multiply(*law, product, sums);
+  else
+    factors.multiply(product, sums);
   write_sums(all, product.d, sums);
 }
 
@@ -141,6 +150,7 @@ bool is_half_product(const MatrixProduct& product) {
 const MicroOp* multiply_half_groups(Warp& running, const MicroOp& op) {
   return execute_together(running, op, {}, [](const Collective& all) {
     if (multiply_whole_warp(all)) return;
+    if (aligned_sums(all)) return multiply_floats(all);
     const MatrixProduct& product = all.description<MatrixProduct>();
     Warp& warp = all.warp();
     HalfProduct halves;
@@ -344,6 +354,12 @@ const MicroOp* multiply_bit_groups(Warp& warp, const MicroOp& op) {
 
 constexpr unsigned most_whole_warp_registers = 33; // wmma of f16 has 32
 
+const AlignedSums* aligned_sums(const Collective& all) {
+  const MatrixProduct& product = all.description<MatrixProduct>();
+  const bool is_hopper = all.warp().block->launch->request->matrix_sums == MatrixSums::hopper;
+  return is_hopper && product.hopper_sums ? &*product.hopper_sums : nullptr;
+}
+
 WideMethod method_of(const MatrixProduct& product, bool opaque_layout) {
   WideForm form;
   form.m = product.shape.m;
@@ -366,7 +382,7 @@ WideMethod method_of(const MatrixProduct& product, bool opaque_layout) {
 bool multiply_whole_warp(const Collective& all) {
   const MatrixProduct& product = all.description<MatrixProduct>();
   Warp& warp = all.warp();
-  if (!product.wide || warp.mask != full_mask || !warp.gathered.empty()) return false;
+  if (!product.wide || aligned_sums(all) || warp.mask != full_mask || !warp.gathered.empty()) return false;
   const LaneRef* list = warp.activation->function->lists.data() + all.op().extra;
   uint32_t* lanes[most_whole_warp_registers];
   for (unsigned i = 0; i < product.d.registers; ++i)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/special/matrix.h"
+#include "emulator/tiles/aligned_sums.h"
 #include "emulator/tiles/wide_product.h"
 
 namespace ptxrewrite::emulator {
@@ -21,6 +22,7 @@ struct MatrixProduct {
   unsigned scale_count = 0; // per row of A and column of B; 0: none
   ir::ScalarType scale_type = ir::ScalarType::none;
   WideMethod wide; // for whole warps
+  std::optional<AlignedSums> hopper_sums;
 
   unsigned stored() const { return sparse ? shape.k / 2u : shape.k; } // elements in a row of A
   unsigned first_of_b() const { return d.registers + a.registers; }
@@ -32,6 +34,9 @@ struct MatrixProduct {
 // If each row of A and each column of B is held by four lanes, 16 bytes per register (all but f64, wmma, and m8n8k4 of
 // f16): returns the handler of the product.
 Handler group_product_handler(const MatrixProduct& product);
+
+// The order of summation that was selected for the launch, if it is not the usual one.
+const AlignedSums* aligned_sums(const Collective& all);
 
 // The method for whole warps, if there is one. `opaque_layout`: wmma.
 WideMethod method_of(const MatrixProduct& product, bool opaque_layout);

@@ -7,6 +7,7 @@
 #include "emulator/special/shared_matrix.h"
 #include "emulator/special/sparse_metadata.h"
 #include "emulator/special/warp_group.h"
+#include "emulator/tiles/aligned_sums.h"
 #include "emulator/tiles/matrix_tile.h"
 #include "emulator/tiles/wide_product.h"
 
@@ -41,6 +42,7 @@ struct Product {
   bool a_rows_major = false, b_columns_major = false; // MN-major
   bool negates_a = false, negates_b = false;
   WideMethod wide; // for 16 rows of A and eight columns of B, if there is one
+  std::optional<AlignedSums> hopper_sums;
   unsigned registers_of_d() const { return sums == Sums::f16 ? n / 4 : n / 2; }
   unsigned registers_of_a() const { return a_in_registers ? a_registers : 0; }
   unsigned stored() const { return sparse ? k / 2 : k; } // elements in a row of A
@@ -161,8 +163,17 @@ struct Rows {
   uint8_t columns[warp_rows * most_stored];
 };
 
-void multiply(const Product& product, const Rows& a, const float* b, float* sums) {
-  if (product.sparse)
+// The order of summation that was selected for the launch, if it is not the usual one.
+const AlignedSums* aligned_sums(const Block& block, const Product& product) {
+  const bool is_hopper = block.launch->request->matrix_sums == MatrixSums::hopper;
+  return is_hopper && product.hopper_sums ? &*product.hopper_sums : nullptr;
+}
+
+void multiply(const WarpPart& part, const Rows& a, const float* b, float* sums) {
+  const Product& product = part.product;
+  if (const AlignedSums* law = aligned_sums(part.block, product))
+    multiply_tile(*law, a.numbers, b, warp_rows, product.k, sums);
+  else if (product.sparse)
     multiply_sparse_tile(a.numbers, a.columns, b, warp_rows, product.stored(), sums);
   else
     multiply_tile(a.numbers, b, warp_rows, product.k, sums);
@@ -176,7 +187,7 @@ void add_floats(const WarpPart& part, unsigned tile, const Rows& a, const float*
     load_sums(part.lanes(first), part.lanes(first + 1), sums);
     load_sums(part.lanes(first + 2), part.lanes(first + 3), sums + half);
   }
-  multiply(part.product, a, b, sums);
+  multiply(part, a, b, sums);
   uint32_t out[4][warp_size];
   store_sums(sums, out[0], out[1]);
   store_sums(sums + half, out[2], out[3]);
@@ -188,7 +199,7 @@ void add_halves(const WarpPart& part, unsigned tile, const Rows& a, const float*
   float sums[warp_rows * tile_columns] = {};
   for (unsigned i = 0; i < 2 && part.issued.adds; ++i)
     load_half_sums(part.lanes(tile * 2 + i), sums + i * 64);
-  multiply(part.product, a, b, sums);
+  multiply(part, a, b, sums);
   for (unsigned i = 0; i < 2; ++i) {
     uint32_t out[warp_size];
     store_half_sums(sums + i * 64, out);
@@ -211,7 +222,7 @@ void add_integers(const WarpPart& part, unsigned tile, const float* sums) {
 
 void multiply_integers(const WarpPart& part, unsigned tile, const Rows& a, const float* b) {
   float sums[warp_rows * tile_columns] = {};
-  multiply(part.product, a, b, sums);
+  multiply(part, a, b, sums);
   add_integers(part, tile, sums);
 }
 
@@ -314,7 +325,7 @@ void carry_out_wide_product(Block& block, unsigned first_warp, const GroupProduc
 
 void carry_out_product(Block& block, unsigned first_warp, const GroupProduct& issued) {
   const Product& product = *static_cast<const Product*>(issued[0].description);
-  if (product.wide) return carry_out_wide_product(block, first_warp, issued);
+  if (product.wide && !aligned_sums(block, product)) return carry_out_wide_product(block, first_warp, issued);
   const auto part = [&](unsigned warp) {
     return WarpPart{block, block.warps[first_warp + warp], product, issued[warp]};
   };
@@ -560,6 +571,11 @@ void decode_product(Decoder& decoder) {
   product.a_rows_major = behind > 3 && operand(predicate + 3).immediate != 0;
   product.b_columns_major = behind > 2 && operand(predicate + behind).immediate != 0;
   product.wide = method_of(product);
+  product.hopper_sums = hopper_sums({.a = product.a_type,
+                                     .b = product.b_type,
+                                     .has_half_sums = product.sums == Sums::f16,
+                                     .sparse = product.sparse,
+                                     .is_group = true});
 
   std::vector<LaneRef> list;
   for (const ir::Operand& sum : matrix_registers(decoder, 0)) {
