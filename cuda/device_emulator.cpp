@@ -29,6 +29,7 @@ emulator::TextureBinding binding_of(const launch::Texture& texture, ir::ScalarTy
   binding.width = texture.width;
   binding.height = texture.height;
   binding.depth = texture.depth;
+  binding.pitch = texture.pitch;
   binding.layered = texture.layered;
   switch (texture.address) {
   case launch::AddressMode::wrap:

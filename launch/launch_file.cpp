@@ -38,8 +38,8 @@ const TableShape& variable_shape() {
 }
 const TableShape& texture_shape() {
   static const TableShape shape{"a texture",
-                                {"buffer", "width", "height", "depth", "channels", "layered", "address", "filter",
-                                 "normalised", "read", "layout", "offset", "handle"}};
+                                {"buffer", "width", "height", "depth", "pitch", "channels", "layered", "address",
+                                 "filter", "normalised", "read", "layout", "offset", "handle"}};
   return shape;
 }
 

@@ -127,6 +127,7 @@ struct Texture {
   uint64_t width = 0;  // texels
   uint64_t height = 0; // 0: one-dimensional
   uint64_t depth = 0;  // 0: at most two-dimensional; with `layered` the number of layers
+  uint64_t pitch = 0;  // bytes from one row to the next; 0: rows have no gaps between them
   uint32_t channels = 1;
   bool layered = false;
   AddressMode address = AddressMode::clamp; // in every direction

@@ -61,12 +61,12 @@ std::optional<bool> PlanBuilder::flag_of(const Node& node, const std::string& wh
 
 // The index of the key's word among the choices; 0 if the key is missing.
 size_t PlanBuilder::choice_of(const Node& table, const char* key, const std::string& what,
-                              std::initializer_list<std::string_view> choices) {
+                              std::span<const std::string_view> choices) {
   const Node* node = table.find(key);
   if (!node) return 0;
   std::string list;
   for (size_t i = 0; i < choices.size(); ++i) {
-    std::string_view choice = choices.begin()[i];
+    const std::string_view choice = choices[i];
     if (node->is(NodeKind::text) && node->text == choice) return i;
     list += (i ? ", " : "") + ('"' + std::string(choice) + '"');
   }
@@ -288,6 +288,13 @@ void PlanBuilder::read_texture(const Node& table, const std::string& what, Textu
       texture.channels = static_cast<uint32_t>(*value);
       if (texture.channels == 3) scope_.error(channels->range, what + ".channels: expected 1, 2 or 4");
     }
+  if (const Node* pitch = table.find("pitch"))
+    if (auto value = scope_.integer(*pitch, what + ".pitch", 1, max_buffer_bytes)) {
+      texture.pitch = static_cast<uint64_t>(*value) * plan_.buffers[texture.buffer].element_bytes();
+      if (static_cast<uint64_t>(*value) < texture.width * texture.channels)
+        scope_.error(pitch->range,
+                     what + ".pitch: a row has " + std::to_string(texture.width * texture.channels) + " elements");
+    }
   if (const Node* layered = table.find("layered"))
     texture.layered = flag_of(*layered, what + ".layered").value_or(false);
   if (const Node* normalised = table.find("normalised"))
@@ -320,9 +327,10 @@ void PlanBuilder::check_texture(const Node& table, const std::string& what, cons
     scope_.error(table.range, what + ".filter: linear filtering gives fractions, so integers need read = "
                                      "\"normalised_float\"");
   // Extents are at most 2^24 each: the product does not overflow.
-  Int128 needed = Int128(texture.width) * std::max<uint64_t>(1, texture.height) * std::max<uint64_t>(1, texture.depth) *
-                  texture.channels;
-  needed += Int128(texture.offset / buffer.element_bytes());
+  const Int128 row = Int128(texture.width) * texture.channels;
+  const Int128 rows = Int128(std::max<uint64_t>(1, texture.height)) * std::max<uint64_t>(1, texture.depth);
+  const Int128 distance = texture.pitch ? Int128(texture.pitch / buffer.element_bytes()) : row;
+  const Int128 needed = Int128(texture.offset / buffer.element_bytes()) + (rows - 1) * distance + row;
   if (needed > Int128(buffer.count))
     scope_.error(table.range, what + ": needs " + to_string(needed) + " elements; buffer '" + buffer.name + "' has " +
                                   std::to_string(buffer.count));

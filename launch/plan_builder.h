@@ -36,7 +36,11 @@ private:
   std::optional<bool> flag_of(const Node& node, const std::string& what);
   std::string path_of(const std::string& name) const;
   size_t choice_of(const Node& table, const char* key, const std::string& what,
-                   std::initializer_list<std::string_view> choices);
+                   std::span<const std::string_view> choices);
+  size_t choice_of(const Node& table, const char* key, const std::string& what,
+                   std::initializer_list<std::string_view> choices) {
+    return choice_of(table, key, what, std::span(choices.begin(), choices.size()));
+  }
   void limit_memory(const Buffer& buffer);
 
   // --- plan_arguments.cpp ---

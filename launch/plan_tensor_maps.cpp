@@ -1,6 +1,7 @@
 // Kernel parameters that are tensor maps:
 //   { tensor_map = { buffer = "a", dims = ["k", "m"], box = [64, 128], swizzle = "128B" } }
 #include "launch/plan_builder.h"
+#include "launch/tensor_map_text.h"
 #include "support/text/near_names.h"
 
 #include <algorithm>
@@ -143,8 +144,7 @@ bool PlanBuilder::read_strides(const Node& table, const std::string& what, ir::T
 
 // The part that one copy moves.
 bool PlanBuilder::read_tile(const Node& table, const std::string& what, ir::TensorMap& map) {
-  map.access =
-      static_cast<ir::TensorAccess>(choice_of(table, "mode", what, {"tiled", "im2col", "im2col_w", "im2col_w128"}));
+  map.access = static_cast<ir::TensorAccess>(choice_of(table, "mode", what, tensor_mode_names));
   map.element_strides.fill(1);
   if (const Node* strides = table.find("element_strides"))
     if (!read_integers(*strides, what + ".element_strides", std::span<uint32_t>(map.element_strides), map.rank, 1, 8))
@@ -183,15 +183,13 @@ bool PlanBuilder::read_tile(const Node& table, const std::string& what, ir::Tens
 
 // The layout in shared memory, and the fill value outside of the tensor.
 bool PlanBuilder::read_layout(const Node& table, const std::string& what, ir::TensorMap& map) {
-  map.interleave = static_cast<ir::TensorInterleave>(choice_of(table, "interleave", what, {"none", "16B", "32B"}));
-  const size_t swizzle =
-      choice_of(table, "swizzle", what,
-                {"none", "32B", "64B", "128B", "128B_atom_32B", "128B_atom_32B_flip_8B", "128B_atom_64B"});
+  map.interleave = static_cast<ir::TensorInterleave>(choice_of(table, "interleave", what, tensor_interleave_names));
+  const size_t swizzle = choice_of(table, "swizzle", what, ir::tensor_swizzle_names);
   const ir::TensorSwizzle found = *ir::tensor_swizzle_of_cuda(static_cast<int64_t>(swizzle));
   map.swizzle = found.span;
   map.atom = found.atom;
-  map.l2_promotion = static_cast<uint8_t>(choice_of(table, "l2", what, {"none", "64B", "128B", "256B"}));
-  map.fill = static_cast<ir::TensorFill>(choice_of(table, "fill", what, {"zeros", "nan"}));
+  map.l2_promotion = static_cast<uint8_t>(choice_of(table, "l2", what, tensor_l2_names));
+  map.fill = static_cast<ir::TensorFill>(choice_of(table, "fill", what, tensor_fill_names));
   return true;
 }
 

@@ -71,9 +71,10 @@ Code bind_memory(const TextureResource& resource, emulator::TextureBinding& bind
   binding.width = resource.width;
   binding.height = resource.height;
   binding.is_linear = true;
-  if (resource.height == 0 || resource.pitch == binding.width * binding.texel_bytes()) return Code::success;
-  log_once(LogLevel::warn, "textures over pitched memory with gaps between rows are not emulated");
-  return Code::not_supported;
+  if (resource.height == 0) return Code::success;
+  if (resource.pitch < binding.row_bytes()) return Code::invalid_value;
+  binding.pitch = resource.pitch;
+  return Code::success;
 }
 
 Code bind_resource(const TextureResource& resource, emulator::TextureBinding& binding) {

@@ -134,7 +134,7 @@ Status GpuTexture::give_to_buffer() {
   return array_ ? copy(false) : Status();
 }
 
-// Copies all rows, planes and layers; in the buffer they are contiguous.
+// Copies all rows, planes and layers.
 Status GpuTexture::copy(bool to_array) {
   const size_t rows = std::max<size_t>(plan_.height, 1);
   ArrayCopy copy{};
@@ -144,7 +144,7 @@ Status GpuTexture::copy(bool to_array) {
   copy.source_type = to_array ? MemoryType::device : MemoryType::array;
   copy.target_type = to_array ? MemoryType::array : MemoryType::device;
   (to_array ? copy.source_device : copy.target_device) = buffer_;
-  (to_array ? copy.source_pitch : copy.target_pitch) = row_bytes();
+  (to_array ? copy.source_pitch : copy.target_pitch) = plan_.pitch ? plan_.pitch : row_bytes();
   (to_array ? copy.source_height : copy.target_height) = rows;
   (to_array ? copy.target_array : copy.source_array) = array_;
   return gpu_.check("cuMemcpy3D", gpu_.driver().copy_array(&copy));

@@ -21,13 +21,14 @@ struct MipmapLevels {
 };
 
 struct TextureBinding {
-  uint64_t address = 0; // global; rows, planes and layers without gaps
+  uint64_t address = 0; // global
   TexelKind kind = TexelKind::floating;
   unsigned channel_bits = 32; // 8, 16 or 32
   unsigned channels = 1;      // 1, 2 or 4
   uint64_t width = 0;         // texels
   uint64_t height = 0;        // 0: one-dimensional
   uint64_t depth = 0;         // 0: at most two-dimensional; with `layered` the number of layers
+  uint64_t pitch = 0;         // bytes from one row to the next; 0: rows, planes and layers have no gaps between them
   bool layered = false;
   TextureAddressing addressing = TextureAddressing::clamp; // wrap and mirror take normalised coordinates only
   TextureFilter filter = TextureFilter::nearest;
@@ -39,8 +40,12 @@ struct TextureBinding {
   unsigned texel_bytes() const { return channels * channel_bits / 8; }
   uint64_t rows() const { return height ? height : 1; }
   uint64_t planes() const { return depth ? depth : 1; }
+  uint64_t row_bytes() const { return saturating_multiply(width, texel_bytes()); }
+  uint64_t row_distance() const { return pitch ? pitch : row_bytes(); }
+  // From the first texel to the end of the last one.
   uint64_t bytes() const {
-    return saturating_multiply(saturating_multiply(width, rows()), saturating_multiply(planes(), texel_bytes()));
+    const uint64_t before = saturating_multiply(saturating_multiply(rows(), planes()) - 1, row_distance());
+    return saturating_add(before, row_bytes());
   }
   // A level by itself: each dimension is half of the previous level's, at least 1; layers are not halved. Levels follow
   // each other in memory.

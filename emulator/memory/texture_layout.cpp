@@ -16,12 +16,11 @@ uint64_t offset_in_gob(uint64_t x, uint64_t y) {
 } // namespace
 
 uint64_t block_linear_offset(const TextureBinding& texture, uint64_t offset) {
-  const uint64_t row_bytes = texture.width * texture.texel_bytes();
-  const uint64_t x = offset % row_bytes;
-  const uint64_t row = offset / row_bytes;
+  const uint64_t x = offset % texture.row_distance();
+  const uint64_t row = offset / texture.row_distance();
   const uint64_t y = row % texture.rows();
   const uint64_t plane = row / texture.rows();
-  const uint64_t gobs_of_row = (row_bytes + gob_width - 1) / gob_width;
+  const uint64_t gobs_of_row = (texture.row_distance() + gob_width - 1) / gob_width;
   const uint64_t rows_of_gobs = (texture.rows() + gob_height - 1) / gob_height;
   const uint64_t gob = (plane * rows_of_gobs + y / gob_height) * gobs_of_row + x / gob_width;
   return gob * gob_bytes + offset_in_gob(x % gob_width, y % gob_height);

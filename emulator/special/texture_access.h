@@ -34,7 +34,7 @@ struct BoundTexture {
   std::byte* texels = nullptr;
 
   std::byte* at(uint64_t x, uint64_t y, uint64_t plane) const {
-    return texels + ((plane * binding->rows() + y) * binding->width + x) * binding->texel_bytes();
+    return texels + (plane * binding->rows() + y) * binding->row_distance() + x * binding->texel_bytes();
   }
 };
 class TextureLookup {

@@ -1,8 +1,10 @@
 #include "evaluate/exec/captured_files.h"
 
 #include "cuda/context/module.h"
+#include "emulator/tensor_copies/tensor_map_object.h"
 #include "launch/parameter_use.h"
 #include "launch/scalar_bytes.h"
+#include "launch/tensor_map_text.h"
 #include "support/packed_file.h"
 
 #include <fmt/format.h>
@@ -191,6 +193,32 @@ private:
     return fmt::format("{{ u64 = \"{:#x}\" }}", word);
   }
 
+  // The argument's bytes from `at` on, if they are a tensor map as the emulator encodes it. nullopt: they are none, or
+  // launch files cannot describe it.
+  std::optional<std::string> tensor_map_at(size_t argument, size_t at) const {
+    const std::span<const std::byte> bytes = launch_.arguments[argument].bytes;
+    if (at % ir::tensor_map_alignment != 0 || at + ir::tensor_map_bytes > bytes.size()) return std::nullopt;
+    const auto object = bytes.subspan(at).first<ir::tensor_map_bytes>();
+    ir::TensorMap map;
+    if (!emulator::read_tensor_map(object, map).empty() || !ir::find_fault(map).empty()) return std::nullopt;
+    if (!std::ranges::equal(emulator::encode_tensor_map(map), object)) return std::nullopt;
+    const auto found = pointer(map.address);
+    if (!found || !is_expressible(argument, *found)) return std::nullopt;
+    return launch::tensor_map_text(map, quoted(found->target->name), found->offset / byte_width(found->target->type));
+  }
+
+  // The words of an argument, with tensor maps in one piece.
+  std::string structure_text(size_t argument) const {
+    const std::span<const std::byte> bytes = launch_.arguments[argument].bytes;
+    std::string members;
+    for (size_t at = 0; at < bytes.size();) {
+      const std::optional<std::string> map = tensor_map_at(argument, at);
+      members += (at ? ", " : "") + (map ? *map : word_text(argument, word_at(bytes, at)));
+      at += map ? ir::tensor_map_bytes : sizeof(uint64_t);
+    }
+    return "{ struct = [ " + members + " ] }";
+  }
+
   std::string argument_text(size_t number) const {
     const launch::Parameter& parameter = call_.kernel.signature.parameters[number];
     const std::span<const std::byte> bytes = launch_.arguments[number].bytes;
@@ -202,12 +230,7 @@ private:
       return fmt::format("{{ {} = {} }}", spelling(parameter.type),
                          launch::to_string(launch::decode(parameter.type, bytes.data()).integer));
     }
-    if (bytes.size() % 8 == 0 && parameter.alignment >= 8) {
-      std::string members;
-      for (size_t at = 0; at < bytes.size(); at += 8)
-        members += (at ? ", " : "") + word_text(number, word_at(bytes, at));
-      return "{ struct = [ " + members + " ] }";
-    }
+    if (bytes.size() % 8 == 0 && parameter.alignment >= 8) return structure_text(number);
     std::string list;
     for (const std::byte byte : bytes)
       list += (list.empty() ? "" : ", ") + std::to_string(std::to_integer<int>(byte));
@@ -264,6 +287,8 @@ private:
                     texture.filter == launch::FilterMode::linear ? "linear" : "nearest", texture.normalised_coordinates,
                     texture.normalised_float ? "normalised_float" : "element");
     if (texture.is_linear) text += "layout = \"linear\"\n";
+    if (texture.pitch)
+      text += fmt::format("pitch = {}\n", texture.pitch / byte_width(plan_.buffers[texture.buffer].type));
     if (texture.offset)
       text += fmt::format("offset = {}\n", texture.offset / byte_width(plan_.buffers[texture.buffer].type));
     if (out_.has_addresses && texture.handle) text += fmt::format("handle = \"{:#x}\"\n", texture.handle);

@@ -76,6 +76,7 @@ launch::Texture texture_of(const emulator::TextureBinding& binding, uint64_t han
   texture.width = binding.width;
   texture.height = binding.height;
   texture.depth = binding.depth;
+  texture.pitch = binding.pitch == binding.row_bytes() ? 0 : binding.pitch;
   texture.channels = binding.channels;
   texture.layered = binding.layered;
   texture.address = static_cast<launch::AddressMode>(binding.addressing);

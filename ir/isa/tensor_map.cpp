@@ -48,7 +48,7 @@ constexpr std::array<TensorElement, tensor_element_count> cuda_elements = {
 };
 
 // In the order of CUtensorMapSwizzle.
-constexpr std::array<TensorSwizzle, 7> cuda_swizzles = {{
+constexpr std::array<TensorSwizzle, tensor_swizzle_names.size()> cuda_swizzles = {{
     {SwizzleSpan::none, SwizzleAtom::bytes16},
     {SwizzleSpan::bytes32, SwizzleAtom::bytes16},
     {SwizzleSpan::bytes64, SwizzleAtom::bytes16},
@@ -187,6 +187,12 @@ std::optional<TensorElement> tensor_element_of_cuda(int64_t value) {
 std::optional<TensorSwizzle> tensor_swizzle_of_cuda(int64_t value) {
   if (value < 0 || value >= static_cast<int64_t>(cuda_swizzles.size())) return std::nullopt;
   return cuda_swizzles[static_cast<size_t>(value)];
+}
+
+std::optional<std::string_view> spelling(TensorSwizzle swizzle) {
+  const auto found = std::ranges::find(cuda_swizzles, swizzle);
+  if (found == cuda_swizzles.end()) return std::nullopt;
+  return tensor_swizzle_names[static_cast<size_t>(found - cuda_swizzles.begin())];
 }
 
 std::string find_fault(const TensorMap& map) {

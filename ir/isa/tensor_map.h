@@ -82,8 +82,14 @@ std::optional<TensorElement> tensor_element_of_cuda(int64_t value);
 struct TensorSwizzle {
   SwizzleSpan span = SwizzleSpan::none;
   SwizzleAtom atom = SwizzleAtom::bytes16;
+  bool operator==(const TensorSwizzle&) const = default;
 };
 std::optional<TensorSwizzle> tensor_swizzle_of_cuda(int64_t value);
+// As spelled in launch files, in the order of CUtensorMapSwizzle.
+inline constexpr std::array<std::string_view, 7> tensor_swizzle_names = {
+    "none", "32B", "64B", "128B", "128B_atom_32B", "128B_atom_32B_flip_8B", "128B_atom_64B"};
+// nullopt: the driver API has no such swizzle.
+std::optional<std::string_view> spelling(TensorSwizzle swizzle);
 
 // Describes the first requirement of the driver API that a map violates, as the end of a sentence: "box[0] is 300; 1 to
 // 256 are possible". Empty: the map is legal.

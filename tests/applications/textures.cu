@@ -1,4 +1,4 @@
-// Texture objects over arrays and linear memory, surfaces, 3D copies.
+// Texture objects over arrays, linear and pitched memory, surfaces, 3D copies.
 #include "check.h"
 
 #include <vector>
@@ -29,6 +29,27 @@ __global__ void volume(cudaTextureObject_t texture, float* out) {
       tex3D<float>(texture, threadIdx.x + 0.5f, threadIdx.y + 0.5f, threadIdx.z + 0.5f);
 }
 
+// A texture of `resource` with linear filtering shows the host's rows.
+static void expect_rows(const cudaResourceDesc& resource, const std::vector<float>& host, int width, int height) {
+  cudaTextureDesc description{};
+  description.addressMode[0] = description.addressMode[1] = cudaAddressModeClamp;
+  description.filterMode = cudaFilterModeLinear;
+  cudaTextureObject_t texture;
+  CALL(cudaCreateTextureObject(&texture, &resource, &description, nullptr));
+  float* out;
+  CALL(cudaMalloc(&out, width * height * sizeof(float)));
+  sample<<<height, width>>>(texture, out, width, height);
+  std::vector<float> back(width * height);
+  CALL(cudaMemcpy(back.data(), out, width * height * sizeof(float), cudaMemcpyDeviceToHost));
+  // x + 1 is halfway between the centres of texels x and x + 1; the last one is clamped.
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x) {
+      const float left = host[y * width + x], right = host[y * width + (x + 1 < width ? x + 1 : x)];
+      EXPECT(back[y * width + x] == (left + right) / 2);
+    }
+  CALL(cudaDestroyTextureObject(texture));
+}
+
 static void planes() {
   const int width = 64, height = 8;
   std::vector<float> host(width * height), back(width * height);
@@ -42,21 +63,7 @@ static void planes() {
   cudaResourceDesc resource{};
   resource.resType = cudaResourceTypeArray;
   resource.res.array.array = array;
-  cudaTextureDesc description{};
-  description.addressMode[0] = description.addressMode[1] = cudaAddressModeClamp;
-  description.filterMode = cudaFilterModeLinear;
-  cudaTextureObject_t texture;
-  CALL(cudaCreateTextureObject(&texture, &resource, &description, nullptr));
-  float* out;
-  CALL(cudaMalloc(&out, width * height * sizeof(float)));
-  sample<<<height, width>>>(texture, out, width, height);
-  CALL(cudaMemcpy(back.data(), out, width * height * sizeof(float), cudaMemcpyDeviceToHost));
-  // x + 1 is halfway between the centres of texels x and x + 1; the last one is clamped.
-  for (int y = 0; y < height; ++y)
-    for (int x = 0; x < width; ++x) {
-      const float left = host[y * width + x], right = host[y * width + (x + 1 < width ? x + 1 : x)];
-      EXPECT(back[y * width + x] == (left + right) / 2);
-    }
+  expect_rows(resource, host, width, height);
   cudaSurfaceObject_t from, to;
   CALL(cudaCreateSurfaceObject(&from, &resource));
   resource.res.array.array = other;
@@ -68,9 +75,35 @@ static void planes() {
       EXPECT(back[y * width + x] == -host[y * width + width - 1 - x]);
   CALL(cudaDestroySurfaceObject(from));
   CALL(cudaDestroySurfaceObject(to));
-  CALL(cudaDestroyTextureObject(texture));
   CALL(cudaFreeArray(array));
   CALL(cudaFreeArray(other));
+}
+
+// Rows of 200 bytes, which cudaMallocPitch spreads.
+static void pitched() {
+  const int width = 50, height = 7;
+  std::vector<float> host(width * height);
+  for (int i = 0; i < width * height; ++i)
+    host[i] = static_cast<float>(i * i % 89);
+  float* memory;
+  size_t pitch = 0;
+  CALL(cudaMallocPitch(&memory, &pitch, width * sizeof(float), height));
+  EXPECT(pitch > width * sizeof(float));
+  CALL(cudaMemset(memory, 0xff, pitch * height));
+  CALL(cudaMemcpy2D(memory, pitch, host.data(), width * 4, width * 4, height, cudaMemcpyHostToDevice));
+  cudaResourceDesc resource{};
+  resource.resType = cudaResourceTypePitch2D;
+  resource.res.pitch2D.devPtr = memory;
+  resource.res.pitch2D.desc = cudaCreateChannelDesc<float>();
+  resource.res.pitch2D.width = width;
+  resource.res.pitch2D.height = height;
+  resource.res.pitch2D.pitchInBytes = pitch;
+  expect_rows(resource, host, width, height);
+  resource.res.pitch2D.pitchInBytes = 96;
+  cudaTextureDesc description{};
+  cudaTextureObject_t texture;
+  EXPECT(cudaCreateTextureObject(&texture, &resource, &description, nullptr) == cudaErrorInvalidValue);
+  CALL(cudaFree(memory));
 }
 
 static void linear() {
@@ -126,6 +159,7 @@ static void box() {
 
 int main() {
   planes();
+  pitched();
   linear();
   box();
   std::puts("right");

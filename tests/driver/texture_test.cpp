@@ -81,7 +81,7 @@ count = 160
 init = "uniform(-1, 1, seed=3)"
 [buffer.bytes]
 type = "u8"
-count = 64
+count = 71
 init = "uniform(0, 255, seed=4)"
 [buffer.out]
 type = "f32"
@@ -99,6 +99,7 @@ filter = "linear"
 buffer = "bytes"
 width = 8
 height = 8
+pitch = 9
 address = "border"
 read = "normalised_float"
 )toml";

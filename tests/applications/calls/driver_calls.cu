@@ -141,6 +141,8 @@ static void running_kernel() {
   DRIVER(cuEventSynchronize(event));
   DRIVER(cuStreamQuery(stream));
   EXPECT(value_at(out) == 0);
+  DRIVER(cuEventDestroy(event));
+  DRIVER(cuStreamDestroy(stream));
 }
 
 int main() {

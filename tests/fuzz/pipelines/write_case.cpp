@@ -1,35 +1,17 @@
 #include "tests/fuzz/pipelines/write_case.h"
 
+#include "launch/tensor_map_text.h"
 #include "support/file_io.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <filesystem>
-#include <span>
 
 namespace ptxrewrite::fuzz::pipelines {
 namespace {
 
 std::string buffer_name(const std::string& name, size_t buffer) {
   return fmt::format("{}.{}.bin", name, buffer);
-}
-
-// As launch files spell CUtensorMapSwizzle.
-std::string_view swizzle_name(const ir::TensorMap& map) {
-  switch (map.swizzle) {
-  case ir::SwizzleSpan::none:
-  case ir::SwizzleSpan::bytes96: // of no launch file
-    return "none";
-  case ir::SwizzleSpan::bytes32:
-    return "32B";
-  case ir::SwizzleSpan::bytes64:
-    return "64B";
-  case ir::SwizzleSpan::bytes128:
-    break;
-  }
-  constexpr std::string_view names[] = {"128B", "128B_atom_32B", "128B_atom_32B_flip_8B", "128B_atom_64B"};
-  return names[static_cast<size_t>(map.atom)];
 }
 
 std::string argument_text(const Parameter& parameter) {
@@ -41,16 +23,7 @@ std::string argument_text(const Parameter& parameter) {
   case Parameter::Kind::map:
     break;
   }
-  const ir::TensorMap& map = parameter.map;
-  const auto first = [&](const auto& numbers, size_t from) {
-    return std::span(numbers).subspan(from, map.rank - from);
-  };
-  return fmt::format("{{ tensor_map = {{ buffer = \"b{}\", type = \"{}\", dims = [{}], strides = [{}], box = [{}], "
-                     "element_strides = [{}], swizzle = \"{}\", fill = \"{}\" }} }}",
-                     parameter.buffer, ir::spelling(map.element), fmt::join(first(map.dims, 0), ", "),
-                     fmt::join(first(map.strides, 1), ", "), fmt::join(first(map.box, 0), ", "),
-                     fmt::join(first(map.element_strides, 0), ", "), swizzle_name(map),
-                     map.fill == ir::TensorFill::nan ? "nan" : "zeros");
+  return *launch::tensor_map_text(parameter.map, fmt::format("\"b{}\"", parameter.buffer), 0);
 }
 
 std::string launch_file(const Case& launched, const std::string& name) {

@@ -22,7 +22,7 @@ block = 4
 args = [ { texture = "image" }, { buffer = "out" } ]
 [buffer.bytes]
 type = "u8"
-values = [ 0, 51, 102, 255 ]
+values = [ 0, 51, 102, 255, 7, 8, 9 ]
 [buffer.out]
 type = "f32"
 count = 8
@@ -37,6 +37,7 @@ read = "normalised_float"
 buffer = "bytes"
 width = 2
 height = 2
+pitch = 5
 )"),
                                        diagnostics);
   auto plan = file ? launch::make_plan(*file, {}, diagnostics) : std::nullopt;
@@ -78,7 +79,7 @@ height = 2
   std::vector<float> out(8);
   REQUIRE(result->buffers[1].size() == 32);
   std::memcpy(out.data(), result->buffers[1].data(), 32);
-  CHECK(out == std::vector<float>{0, 0.2f, 0.4f, 1, 0, 51, 102, 255});
+  CHECK(out == std::vector<float>{0, 0.2f, 0.4f, 1, 0, 51, 8, 9});
 }
 
 } // namespace ptxrewrite::tests::texture_session_test
