@@ -1,5 +1,6 @@
 // Graph nodes that exist only in the driver API: kernels by their handles, its own kind of copies. The other functions
 // are in cuda/context/stream_entries.def.
+#include "cuda/context/graphs/kernel_action.h"
 #include "cuda/driver_api/copies.h"
 #include "cuda/driver_api/entry.h"
 #include "cuda/driver_api/launch.h"
@@ -29,7 +30,7 @@ Action kernel_action(Context& context, const KernelNode* node, bool is_second_ve
   code = context.check_launch(*kernel, shape);
   std::vector<std::byte> bytes;
   if (code == Code::success) code = pack_arguments(*kernel, node->arguments, node->extra, bytes);
-  return [&context, kernel, shape, bytes] { return context.launch(*kernel, shape, bytes); };
+  return KernelAction(context, *kernel, shape, std::move(bytes));
 }
 
 int add_kernel_node(GraphNode** made, GraphHandle* graph, GraphNode* const* dependencies, size_t count,
@@ -50,7 +51,37 @@ int set_kernel_node(GraphNode* node, const KernelNode* given, bool is_second_ver
   });
 }
 
+// The first version's structure ends before `kernel`, which is not written then.
+int get_kernel_node(GraphNode* node, KernelNode* out, bool is_second_version) {
+  return entry("cuGraphKernelNodeGetParams", [&](Context&) {
+    KernelAction* action = kernel_action_of(node);
+    if (!action || !out) return Code::invalid_value;
+    const LaunchShape& shape = action->shape();
+    out->function = action->kernel();
+    const auto put = [](const emulator::Dimensions& from, uint32_t(&to)[3]) {
+      to[0] = from.x;
+      to[1] = from.y;
+      to[2] = from.z;
+    };
+    put(shape.grid, out->grid);
+    put(shape.block, out->block);
+    out->dynamic_shared = static_cast<uint32_t>(shape.dynamic_shared);
+    out->arguments = action->arguments();
+    out->extra = nullptr;
+    if (is_second_version) out->kernel = nullptr;
+    return Code::success;
+  });
+}
+
 } // namespace
+
+DRIVER_API int cuGraphKernelNodeGetParams_v2(GraphNode* node, KernelNode* out) {
+  return get_kernel_node(node, out, true);
+}
+
+DRIVER_API int cuGraphKernelNodeGetParams(GraphNode* node, KernelNode* out) {
+  return get_kernel_node(node, out, false);
+}
 
 DRIVER_API int cuGraphAddKernelNode_v2(GraphNode** made, GraphHandle* graph, GraphNode* const* dependencies,
                                        size_t count, const KernelNode* node) {

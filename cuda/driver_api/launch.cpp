@@ -1,5 +1,6 @@
 // Launches and occupancy.
 #include "cuda/driver_api/launch.h"
+#include "cuda/context/graphs/kernel_action.h"
 #include "cuda/driver_api/entry.h"
 
 #include <cstring>
@@ -53,7 +54,7 @@ int launch(const char* name, void* function, const LaunchShape& shape, void* han
     if (const Code code = context.check_launch(*kernel, shape); code != Code::success) return code;
     std::vector<std::byte> bytes;
     if (const Code code = pack_arguments(*kernel, arguments, extra, bytes); code != Code::success) return code;
-    return context.submit(stream, NodeType::kernel, [=, &context] { return context.launch(*kernel, shape, bytes); });
+    return context.submit(stream, NodeType::kernel, KernelAction(context, *kernel, shape, std::move(bytes)));
   });
 }
 

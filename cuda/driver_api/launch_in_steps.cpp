@@ -1,5 +1,6 @@
 // The launch functions from before CUDA 4: block shape, shared memory and arguments are set one by one, then the grid
 // is launched.
+#include "cuda/context/graphs/kernel_action.h"
 #include "cuda/driver_api/entry.h"
 
 #include <cstring>
@@ -79,8 +80,7 @@ DRIVER_API int cuLaunchGridAsync(Kernel* kernel, int width, int height, void* ha
     std::vector<std::byte> arguments = steps.arguments;
     if (arguments.size() < kernel->signature.bytes) return Code::invalid_value;
     arguments.resize(kernel->signature.bytes);
-    return context.submit(stream, NodeType::kernel,
-                          [=, &context] { return context.launch(*kernel, shape, arguments); });
+    return context.submit(stream, NodeType::kernel, KernelAction(context, *kernel, shape, std::move(arguments)));
   });
 }
 

@@ -34,6 +34,8 @@ template <class Body> int entry(const char* name, Body&& body) {
 
 // Returns the kernel for a host function or a kernel handle; nullptr, and the error in `code`, if there is none.
 Kernel* kernel_of(const void* function, Code& code);
+// nullptr: no host function of the program, as for kernels of the driver API.
+void* host_function_of(const Kernel& kernel);
 // Whether kernel_of has found it before.
 bool is_known_kernel(const void* function);
 // Finds a variable by the address of its host shadow.

@@ -1,5 +1,6 @@
 // Graph nodes that exist only in the runtime API: kernels by their host functions, its own kind of copies. The other
 // functions are in cuda/context/stream_entries.def.
+#include "cuda/context/graphs/kernel_action.h"
 #include "cuda/runtime/entry.h"
 #include "cuda/runtime/launch.h"
 #include "cuda/runtime/types.h"
@@ -12,9 +13,7 @@ Action kernel_action(Context& context, const abi::KernelNode& node, Code& code) 
   if (!kernel) return {};
   const LaunchShape shape = shape_of(node.grid, node.block, node.dynamic_shared);
   code = context.check_launch(*kernel, shape);
-  return [&context, kernel, shape, bytes = pack_arguments(*kernel, node.arguments)] {
-    return context.launch(*kernel, shape, bytes);
-  };
+  return KernelAction(context, *kernel, shape, pack_arguments(*kernel, node.arguments));
 }
 
 Action linear_copy_action(Context& context, void* to, const void* from, size_t bytes, int kind) {
@@ -87,6 +86,23 @@ RUNTIME_API int cudaGraphKernelNodeSetParams(GraphNode* node, const abi::KernelN
     Action action = kernel_action(context, *given, code);
     if (action) node->action = std::move(action);
     return code;
+  });
+}
+
+RUNTIME_API int cudaGraphKernelNodeGetParams(GraphNode* node, abi::KernelNode* out) {
+  return entry("cudaGraphKernelNodeGetParams", [&](Context&) {
+    KernelAction* action = kernel_action_of(node);
+    if (!action || !out) return Code::invalid_value;
+    void* function = host_function_of(*action->kernel());
+    if (!function) return Code::invalid_device_function;
+    const LaunchShape& shape = action->shape();
+    *out = {function,
+            {shape.grid.x, shape.grid.y, shape.grid.z},
+            {shape.block.x, shape.block.y, shape.block.z},
+            static_cast<unsigned>(shape.dynamic_shared),
+            action->arguments(),
+            nullptr};
+    return Code::success;
   });
 }
 

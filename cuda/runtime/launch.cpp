@@ -1,6 +1,7 @@
 // Launches: cudaLaunchKernel and related functions, call configurations, attributes and occupancy of kernels.
 #include "cuda/runtime/launch.h"
 
+#include "cuda/context/graphs/kernel_action.h"
 #include "cuda/runtime/entry.h"
 #include "cuda/runtime/types.h"
 
@@ -49,9 +50,7 @@ static Code launch_kernel(Context& context, const void* function, const LaunchSh
   if (code = stream_of(context, stream_handle, stream); code != Code::success) return code;
   if (code = context.check_launch(*kernel, shape); code != Code::success) return code;
   return context.submit(stream, NodeType::kernel,
-                        [&context, kernel, shape, bytes = pack_arguments(*kernel, arguments)] {
-                          return context.launch(*kernel, shape, bytes);
-                        });
+                        KernelAction(context, *kernel, shape, pack_arguments(*kernel, arguments)));
 }
 
 // Hooks that rewrite a module when it is read must not do that while they observe a launch.

@@ -6,7 +6,7 @@
 
 #include <cstring>
 #include <map>
-#include <unordered_set>
+#include <unordered_map>
 
 namespace ptxrewrite::cuda::runtime {
 namespace {
@@ -32,7 +32,7 @@ struct ManagedVariable {
 
 struct Registry {
   std::map<const void*, RegisteredKernel> kernels;
-  std::unordered_set<const void*> handles; // of the kernels that were looked up
+  std::unordered_map<const void*, const void*> handles; // kernels that were looked up, and their host functions
   std::map<const void*, RegisteredVariable> variables;
   std::vector<ManagedVariable> managed;
   uint64_t fat_binaries = 0;
@@ -72,10 +72,15 @@ Kernel* kernel_of(const void* function, Code& code) {
     code = registered.module->load();
     if (code != Code::success) return nullptr;
     registered.kernel = registered.module->find_kernel(registered.name);
-    registry().handles.insert(registered.kernel);
+    registry().handles.emplace(registered.kernel, function);
     code = Code::invalid_device_function;
   }
   return registered.kernel;
+}
+
+void* host_function_of(const Kernel& kernel) {
+  const auto found = registry().handles.find(&kernel);
+  return found == registry().handles.end() ? nullptr : const_cast<void*>(found->second);
 }
 
 bool is_known_kernel(const void* function) {

@@ -55,6 +55,32 @@ static void symbols() {
   CALL(cudaFree(data));
 }
 
+// Replaces an argument of a kernel that capture recorded, as programs do that launch one graph with changing values.
+static void replace_argument(cudaGraph_t graph, cudaGraphExec_t instance, int from, int to) {
+  cudaGraphNode_t nodes[4];
+  size_t count = 4;
+  CALL(cudaGraphGetNodes(graph, nodes, &count));
+  int kernels = 0;
+  for (size_t i = 0; i < count; ++i) {
+    cudaGraphNodeType type;
+    cudaKernelNodeParams kernel{};
+    CALL(cudaGraphNodeGetType(nodes[i], &type));
+    if (type != cudaGraphNodeTypeKernel) {
+      EXPECT(cudaGraphKernelNodeGetParams(nodes[i], &kernel) == cudaErrorInvalidValue);
+      (void)cudaGetLastError();
+      continue;
+    }
+    ++kernels;
+    CALL(cudaGraphKernelNodeGetParams(nodes[i], &kernel));
+    EXPECT(kernel.func == reinterpret_cast<void*>(add) && kernel.gridDim.x == 1 && kernel.blockDim.x == 32);
+    if (*static_cast<int*>(kernel.kernelParams[1]) != from) continue;
+    void* arguments[] = {kernel.kernelParams[0], &to};
+    kernel.kernelParams = arguments;
+    CALL(cudaGraphExecKernelNodeSetParams(instance, nodes[i], &kernel));
+  }
+  EXPECT(kernels == 2);
+}
+
 static void captured() {
   int *data, host[32];
   CALL(cudaMalloc(&data, sizeof host));
@@ -88,6 +114,10 @@ static void captured() {
     for (int value : host)
       EXPECT(value == 11);
   }
+  replace_argument(graph, instance, 6, 60);
+  CALL(cudaGraphLaunch(instance, stream));
+  CALL(cudaStreamSynchronize(stream));
+  EXPECT(host[0] == 65 && host[31] == 65);
   CALL(cudaGraphExecDestroy(instance));
   CALL(cudaGraphDestroy(graph));
 }

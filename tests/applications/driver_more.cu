@@ -134,6 +134,11 @@ static void check_graphs(CUfunction kernel) {
   DRIVER(cuGraphAddMemsetNode(&fill, built, nullptr, 0, &to_five, context));
   CUDA_KERNEL_NODE_PARAMS node = {kernel, 1, 1, 1, count, 1, 1, 0, arguments, nullptr, nullptr, nullptr};
   DRIVER(cuGraphAddKernelNode(&launch, built, &fill, 1, &node));
+  CUDA_KERNEL_NODE_PARAMS read{};
+  DRIVER(cuGraphKernelNodeGetParams(launch, &read));
+  EXPECT(read.func == kernel && read.gridDimX == 1 && read.blockDimX == node.blockDimX && !read.extra);
+  EXPECT(*static_cast<CUdeviceptr*>(read.kernelParams[0]) == data);
+  EXPECT(cuGraphKernelNodeGetParams(fill, &read) == CUDA_ERROR_INVALID_VALUE);
   DRIVER(cuGraphAddChildGraphNode(&child, built, &launch, 1, captured));
   size_t nodes = 0;
   DRIVER(cuGraphGetNodes(built, nullptr, &nodes));
