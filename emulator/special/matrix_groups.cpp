@@ -204,47 +204,56 @@ float add_scaled(float a, float b, float a_scale, float b_scale, float sum) {
   return static_cast<float>(semantics::add_odd(product, static_cast<double>(sum)));
 }
 
-// A product's factors and their scales, scale_count for each line.
+// scale_count for each line.
+struct Scales {
+  float a[most_rows * most_scales], b[tile_columns * most_scales];
+
+  explicit Scales(const Collective& all) {
+    const MatrixProduct& product = all.description<MatrixProduct>();
+    read_scales(all, product.first_of_scales(), most_rows, true, a);
+    read_scales(all, product.first_of_scales() + 3, tile_columns, false, b);
+  }
+
+  // Is the product of each possible element and each scale a normal number of f32?
+  bool are_moderate(unsigned count) const {
+    const auto is_moderate = [](float scale) { return scale == 0 || (scale >= 0x1p-100f && scale <= 0x1p100f); };
+    return std::all_of(a, a + most_rows * count, is_moderate) && std::all_of(b, b + tile_columns * count, is_moderate);
+  }
+};
+
 struct ScaledFactors {
   Factors factors;
-  float a_scales[most_rows * most_scales], b_scales[tile_columns * most_scales];
+  const Scales& scales;
 
-  explicit ScaledFactors(const Collective& all) : product_(all.description<MatrixProduct>()) {
+  ScaledFactors(const Collective& all, const Scales& given)
+      : scales(given), product_(all.description<MatrixProduct>()) {
     read_factors(all, factors);
-    read_scales(all, product_.first_of_scales(), most_rows, true, a_scales);
-    read_scales(all, product_.first_of_scales() + 3, tile_columns, false, b_scales);
   }
 
   unsigned in_block() const { return product_.shape.k / product_.scale_count; } // elements along k with one scale
   unsigned k_of(unsigned row, unsigned i) const {
     return product_.sparse ? factors.columns[row * product_.stored() + i] : i;
   }
-  float a_scale(unsigned row, unsigned k) const { return a_scales[row * product_.scale_count + k / in_block()]; }
+  float a_scale(unsigned row, unsigned k) const { return scales.a[row * product_.scale_count + k / in_block()]; }
   float b_scale(unsigned place, unsigned k) const {
     const unsigned column = place % 4 * 2 + place / 4; // even_columns_first
-    return b_scales[column * product_.scale_count + k / in_block()];
+    return scales.b[column * product_.scale_count + k / in_block()];
   }
 
-  // Is the product of each possible element and each scale a normal number of f32?
-  bool are_moderate() const {
-    const auto is_moderate = [](float scale) { return scale == 0 || (scale >= 0x1p-100f && scale <= 0x1p100f); };
-    return std::all_of(a_scales, a_scales + most_rows * product_.scale_count, is_moderate) &&
-           std::all_of(b_scales, b_scales + tile_columns * product_.scale_count, is_moderate);
-  }
   // Multiplies the factors by their scales, which is exact: no element has more than four bits, no scale either. Blocks
   // have as many stored elements as one another, in a sparse A too.
   void apply() {
     const unsigned count = product_.scale_count, of_a = product_.stored() / count, of_b = in_block();
     for (unsigned i = 0; i < most_rows * count; ++i)
       for (float* element = factors.a + i * of_a; element < factors.a + (i + 1) * of_a; ++element)
-        *element *= a_scales[i];
+        *element *= scales.a[i];
     for (unsigned block = 0; block < count; ++block) {
-      float scales[tile_columns];
+      float of_columns[tile_columns];
       for (unsigned place = 0; place < tile_columns; ++place)
-        scales[place] = b_scale(place, block * of_b);
+        of_columns[place] = b_scale(place, block * of_b);
       for (unsigned k = block * of_b; k < (block + 1) * of_b; ++k)
         for (unsigned place = 0; place < tile_columns; ++place)
-          factors.b[k * tile_columns + place] *= scales[place];
+          factors.b[k * tile_columns + place] *= of_columns[place];
     }
   }
 
@@ -252,28 +261,36 @@ private:
   const MatrixProduct& product_;
 };
 
+// Each product of two factors and their scales is exact, whatever the scales are.
+void multiply_extreme(const MatrixProduct& product, const ScaledFactors& scaled, float* sums) {
+  const Factors& factors = scaled.factors;
+  const unsigned stored = product.stored();
+  for (unsigned row = 0; row < most_rows; ++row)
+    for (unsigned i = 0; i < stored; ++i) {
+      const unsigned k = scaled.k_of(row, i);
+      for (unsigned place = 0; place < tile_columns; ++place) {
+        float& sum = sums[row * tile_columns + place];
+        sum = add_scaled(factors.a[row * stored + i], factors.b[k * tile_columns + place], scaled.a_scale(row, k),
+                         scaled.b_scale(place, k), sum);
+      }
+    }
+}
+
 const MicroOp* multiply_scaled_groups(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
     const MatrixProduct& product = all.description<MatrixProduct>();
-    ScaledFactors scaled(all);
+    const Scales scales(all);
+    const bool are_moderate = scales.are_moderate(product.scale_count);
+    if (are_moderate && multiply_whole_warp(all, scales.a, scales.b)) return;
+    ScaledFactors scaled(all, scales);
     float sums[most_rows * tile_columns];
     read_sums(all, product.first_of_c(), product.c, sums);
-    const Factors& factors = scaled.factors;
-    const unsigned stored = product.stored();
-    if (scaled.are_moderate()) {
+    if (are_moderate) {
       scaled.apply();
-      factors.multiply(product, sums);
-      return write_sums(all, product.d, sums);
+      scaled.factors.multiply(product, sums);
+    } else {
+      multiply_extreme(product, scaled, sums);
     }
-    for (unsigned row = 0; row < most_rows; ++row)
-      for (unsigned i = 0; i < stored; ++i) {
-        const unsigned k = scaled.k_of(row, i);
-        for (unsigned place = 0; place < tile_columns; ++place) {
-          float& sum = sums[row * tile_columns + place];
-          sum = add_scaled(factors.a[row * stored + i], factors.b[k * tile_columns + place], scaled.a_scale(row, k),
-                           scaled.b_scale(place, k), sum);
-        }
-      }
     write_sums(all, product.d, sums);
   });
 }
@@ -373,13 +390,14 @@ WideMethod method_of(const MatrixProduct& product, bool opaque_layout) {
   form.sparse = product.sparse;
   form.is_packed = opaque_layout;
   form.rounding = product.rounding;
-  const bool has_scales = product.scale_count != 0, four_products = product.a.matrices != 1;
+  form.has_scales = product.scale_count == 1;
+  const bool four_products = product.a.matrices != 1;
   if (product.metadata() >= most_whole_warp_registers) return {};
-  if (has_scales || four_products || product.c.element_bits != product.d.element_bits) return {};
+  if (product.scale_count > 1 || four_products || product.c.element_bits != product.d.element_bits) return {};
   return wide_method(form);
 }
 
-bool multiply_whole_warp(const Collective& all) {
+bool multiply_whole_warp(const Collective& all, const float* a_scales, const float* b_scales) {
   const MatrixProduct& product = all.description<MatrixProduct>();
   Warp& warp = all.warp();
   if (!product.wide || aligned_sums(all) || warp.mask != full_mask || !warp.gathered.empty()) return false;
@@ -390,8 +408,9 @@ bool multiply_whole_warp(const Collective& all) {
   const unsigned first_of_b = product.first_of_b(), first_of_c = product.first_of_c(), metadata = product.metadata();
   for (unsigned i = 0; i <= metadata - !product.sparse; ++i)
     lanes[i] = warp.lanes<uint32_t>(list[i]);
-  return product.wide.run(product.wide, {lanes, lanes + product.d.registers, lanes + first_of_b, lanes + first_of_c,
-                                         product.sparse ? lanes[metadata] : nullptr, product.selector});
+  return product.wide.run(product.wide,
+                          {lanes, lanes + product.d.registers, lanes + first_of_b, lanes + first_of_c,
+                           product.sparse ? lanes[metadata] : nullptr, product.selector, a_scales, b_scales});
 }
 
 Handler group_product_handler(const MatrixProduct& product) {

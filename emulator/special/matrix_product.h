@@ -41,7 +41,7 @@ const AlignedSums* aligned_sums(const Collective& all);
 // The method for whole warps, if there is one. `opaque_layout`: wmma.
 WideMethod method_of(const MatrixProduct& product, bool opaque_layout);
 // Carries the product out by its method for whole warps. False, and nothing is done, if it has none, lanes come from
-// several places, or not all results are wanted.
-bool multiply_whole_warp(const Collective& all);
+// several places, or not all results are wanted. Scales: of block-scaled products, WideOperands.
+bool multiply_whole_warp(const Collective& all, const float* a_scales = nullptr, const float* b_scales = nullptr);
 
 } // namespace ptxrewrite::emulator

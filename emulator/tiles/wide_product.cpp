@@ -91,20 +91,46 @@ WIDE_INLINE void read_metadata(const WideOperands& operands, __m512i (&metadata)
     metadata[i] = stored_words[(operands.selector * lanes + i) % 4];
 }
 
-template <Kind kind, bool sparse>
+// The elements of A times the scales of their rows; unscaled: the elements.
+template <bool scaled> WIDE_INLINE __m512 times_scales(__m512 elements, __m512 scales) {
+  return scaled ? _mm512_mul_ps(elements, scales) : elements;
+}
+
+template <Kind kind, bool sparse, bool scaled = false>
 WIDE_INLINE void multiply_lines(__m512i (&words)[4], const float* b, const __m512i (&metadata)[4], unsigned first,
-                                __m512 (&sums)[columns]) {
+                                __m512 scales, __m512 (&sums)[columns]) {
   constexpr unsigned each = has_pairs(kind) ? 2 : 1;
   transpose_words(words);
 #pragma GCC unroll 4
   for (unsigned i = 0; i < words_of_line; ++i) {
-    add_products<kind, sparse>(even_elements<kind>(words[i]), b, metadata, first + i * each, sums);
+    add_products<kind, sparse>(times_scales<scaled>(even_elements<kind>(words[i]), scales), b, metadata,
+                               first + i * each, sums);
     if constexpr (each == 2)
-      add_products<kind, sparse>(odd_elements<kind>(words[i]), b, metadata, first + i * each + 1, sums);
+      add_products<kind, sparse>(times_scales<scaled>(odd_elements<kind>(words[i]), scales), b, metadata,
+                                 first + i * each + 1, sums);
   }
 }
 
-template <Kind kind, unsigned parts, bool half_sums, bool sparse>
+// In the order of a vector of rows (wide_vectors.h).
+WIDE_INLINE __m512 row_scales(const float* scales) {
+  const __m512i places = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  return _mm512_permutexvar_ps(places, _mm512_loadu_ps(scales));
+}
+
+// Multiplies numbers of B, `lines` times eight elements of each column, by the scales of their columns.
+WIDE_INLINE void scale_columns(const float* scales, unsigned lines, float* b) {
+  constexpr unsigned line = words_of_vector / 2; // two columns in a vector
+  for (unsigned pair = 0; pair < columns / 2; ++pair) {
+    const __m512 both =
+        _mm512_mask_blend_ps(0xff00, _mm512_set1_ps(scales[2 * pair]), _mm512_set1_ps(scales[2 * pair + 1]));
+    for (unsigned i = 0; i < lines; ++i) {
+      float* numbers = b + (i * columns + 2 * pair) * line;
+      _mm512_store_ps(numbers, _mm512_mul_ps(_mm512_load_ps(numbers), both));
+    }
+  }
+}
+
+template <Kind kind, unsigned parts, bool half_sums, bool sparse, bool scaled = false>
 [[WIDE_TARGET]] bool multiply_numbers(const WideMethod& method, const WideOperands& operands) {
   constexpr unsigned lines = kind == Kind::codes ? 2 : 1; // of a register, once codes have become bf16
   constexpr unsigned line = line_of(kind), b_registers = sparse ? 2 * parts : parts;
@@ -112,7 +138,9 @@ template <Kind kind, unsigned parts, bool half_sums, bool sparse>
 #pragma GCC unroll 4
   for (unsigned i = 0; i < b_registers; ++i)
     decode_b<kind>(method, operands.b[i], b + i * lines * line * columns);
+  if constexpr (scaled) scale_columns(operands.b_scales, b_registers * lines, b);
   leave_in_memory(b);
+  const __m512 scales = scaled ? row_scales(operands.a_scales) : _mm512_setzero_ps();
   __m512i metadata[4];
   if constexpr (sparse) read_metadata<kind, parts * lines * line>(operands, metadata);
   __m512 sums[columns];
@@ -129,10 +157,10 @@ template <Kind kind, unsigned parts, bool half_sums, bool sparse>
         words[i] = wide.lower;
         upper[i] = wide.upper;
       }
-      multiply_lines<kind, sparse>(words, b, metadata, part * 2 * line, sums);
-      multiply_lines<kind, sparse>(upper, b, metadata, part * 2 * line + line, sums);
+      multiply_lines<kind, sparse, scaled>(words, b, metadata, part * 2 * line, scales, sums);
+      multiply_lines<kind, sparse, scaled>(upper, b, metadata, part * 2 * line + line, scales, sums);
     } else {
-      multiply_lines<kind, sparse>(words, b, metadata, part * line, sums);
+      multiply_lines<kind, sparse>(words, b, metadata, part * line, scales, sums);
     }
   }
   write_sums<half_sums>(operands.d, sums);
@@ -312,6 +340,11 @@ template <Kind kind, unsigned parts> WideRun run_of_parts(const WideForm& form) 
   return form.has_half_sums ? &multiply_numbers<kind, parts, true, false>
                             : &multiply_numbers<kind, parts, false, false>;
 }
+WideRun run_of_scaled(const WideForm& form) {
+  if (parts_of(form) != 2 || form.has_half_sums) return nullptr;
+  return form.sparse ? &multiply_numbers<Kind::codes, 2, false, true, true>
+                     : &multiply_numbers<Kind::codes, 2, false, false, true>;
+}
 template <Kind kind> WideRun run_of(const WideForm& form) {
   return parts_of(form) == 1 ? run_of_parts<kind, 1>(form) : run_of_parts<kind, 2>(form);
 }
@@ -343,6 +376,7 @@ WideMethod wide_method(const WideForm& form) {
   }
   if (form.m != rows || form.n != columns || parts_of(form) < 1 || parts_of(form) > 2) return method;
   method.saturates = form.saturates;
+  if (form.has_scales && ir::bit_width(form.a_type) > 8) return method;
   switch (form.a_type) {
   case ScalarType::f16:
     if (form.b_type == form.a_type) method.run = run_of<Kind::f16>(form);
@@ -363,7 +397,8 @@ WideMethod wide_method(const WideForm& form) {
   default:
     method.a_table = table_of(form.a_type, form.in_containers);
     method.b_table = table_of(form.b_type, form.in_containers);
-    if (method.a_table && method.b_table) method.run = run_of<Kind::codes>(form);
+    if (method.a_table && method.b_table)
+      method.run = form.has_scales ? run_of_scaled(form) : run_of<Kind::codes>(form);
     return method;
   }
 }

@@ -17,8 +17,9 @@ struct WideForm {
   bool has_half_sums = false; // C and D are f16
   bool saturates = false;     // integers
   bool sparse = false;
-  bool is_packed = false; // wmma
-  int rounding = 0;       // of <cfenv>; f64
+  bool has_scales = false; // one for each row of A and column of B
+  bool is_packed = false;  // wmma
+  int rounding = 0;        // of <cfenv>; f64
 };
 
 // Registers of 32 lanes each, of 64 bits for f64. A: for each 16 bytes along k (f64: 32) eight rows, then the next
@@ -31,6 +32,8 @@ struct WideOperands {
   const uint32_t* const* c;
   const uint32_t* metadata; // sparse A
   unsigned selector;
+  const float* a_scales = nullptr; // of 16 rows, if the form has scales: powers of two
+  const float* b_scales = nullptr; // of 8 columns
 };
 
 struct CodeTable; // numbers for each code of a byte
