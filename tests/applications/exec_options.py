@@ -112,8 +112,8 @@ def check_verify(runner):
     for name, passes, compared, not_compared in (
             ("managed", "schedule(force),dac(force)", {"add": 1}, {}),
             ("grid_sync", "r2d2(force)", {"rotate": 1}, {}),
-            ("textures", "schedule(force),dac(force)", {"sample": 1, "fetch": 1, "volume": 1}, {"turn": unchanged}),
-            ("constants_graphs", "schedule(force),dac(force)", {"apply": 1, "add": 8}, {"fill": unchanged}),
+            ("textures", "schedule(force),dac(force)", {"sample": 2, "fetch": 1, "volume": 1}, {"turn": unchanged}),
+            ("constants_graphs", "schedule(force),dac(force)", {"apply": 1, "add": 10}, {"fill": unchanged}),
             ("pointers", "schedule(force),dac(force)", {"sum": 1}, {}),
             ("pointers", "schedule(force)", {"sum": 1}, {})):
         report, _ = runner.exec(runner.compile(name), "--verify", passes)
