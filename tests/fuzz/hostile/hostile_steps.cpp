@@ -53,6 +53,7 @@ constexpr std::array steps = {
     HostileStep{"run LAUNCH" FUEL, 1, false, true},
     HostileStep{"run LAUNCH --check --json --counters --host-threads 1" FUEL, 2},
     HostileStep{"run LAUNCH --late-copies --all" FUEL, 8},
+    HostileStep{"run LAUNCH --matrix-sums hopper --all" FUEL, 4},
     HostileStep{"run LAUNCH --darsie --check" FUEL, 6},
     HostileStep{"run LAUNCH --regless" FUEL, 6},
     HostileStep{"study LAUNCH", 6, true},
