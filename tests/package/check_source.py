@@ -31,7 +31,9 @@ def main():
         with open(archive, "rb") as file, open(archive + ".sha256", encoding="utf-8") as checksum:
             assert checksum.read().split()[0] == hashlib.sha256(file.read()).hexdigest(), "the checksum is wrong"
         with tarfile.open(archive) as tar:
-            tar.extractall(folder, filter="data")
+            if hasattr(tarfile, "data_filter"):  # since Python 3.11.4
+                tar.extraction_filter = tarfile.data_filter
+            tar.extractall(folder)
         top = archive.removesuffix(".tar.xz")
         missing = [name for name in listed.stdout.split("\0")
                    if name and os.path.exists(os.path.join(root, name)) and not os.path.exists(os.path.join(top, name))]
