@@ -443,6 +443,12 @@ TEST_CASE("what is wrong with a file is said where it stands") {
       {head + launch_lines + "[size.s.buffer.b]\ncount = 1\n", ""}, // the size is not chosen
       {head + launch_lines + "[texture.t]\nbuffer = 'a'\nwidth = 5\n" + buffer + "type = 'f32'\ncount = 4\n",
        "6:1: texture.t: needs 5 elements; buffer 'a' has 4"},
+      {head + launch_lines + "[texture.t]\nbuffer = 'a'\nwidth = 3\nheight = 2\npitch = 2\n" + buffer +
+           "type = 'f32'\ncount = 9\n",
+       "10:9: texture.t.pitch: a row has 3 elements"},
+      {head + launch_lines + "[texture.t]\nbuffer = 'a'\nwidth = 3\nheight = 2\npitch = 5\n" + buffer +
+           "type = 'f32'\ncount = 7\n",
+       "6:1: texture.t: needs 8 elements; buffer 'a' has 7"},
       {head + launch_lines + "[texture.t]\nbuffer = 'a'\nwidth = 4\naddress = 'warp'\n" + buffer +
            "type = 'f32'\ncount = 4\n",
        "9:11: texture.t.address: expected one of \"clamp\", \"wrap\", \"mirror\", \"border\""},
