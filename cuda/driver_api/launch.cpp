@@ -77,8 +77,8 @@ Code pack_arguments(const Kernel& kernel, void** arguments, void** extra, std::v
     if (reinterpret_cast<uintptr_t>(*extra) == extra_size) size = *static_cast<const size_t*>(extra[1]);
   }
   if (!given) return bytes.empty() ? Code::success : Code::invalid_value;
-  // Driver 580 on an H100 rejects a block longer than the kernel's parameters and accepts a shorter one; parameters
-  // behind its end are zeros here.
+  // Driver 580 on an H100 rejects a block longer than the kernel's parameters, and accepts a shorter one. Parameters
+  // that a shorter block does not contain are zero in the emulator.
   if (size > bytes.size()) return Code::launch_out_of_resources;
   std::memcpy(bytes.data(), given, size);
   return Code::success;

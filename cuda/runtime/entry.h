@@ -34,7 +34,7 @@ template <class Body> int entry(const char* name, Body&& body) {
 
 // Returns the kernel for a host function or a kernel handle; nullptr, and the error in `code`, if there is none.
 Kernel* kernel_of(const void* function, Code& code);
-// nullptr: no host function of the program, as for kernels of the driver API.
+// The inverse of kernel_of. nullptr: the kernel was found by the driver API and has no host function.
 void* host_function_of(const Kernel& kernel);
 // Whether kernel_of has found it before.
 bool is_known_kernel(const void* function);

@@ -204,7 +204,7 @@ float add_scaled(float a, float b, float a_scale, float b_scale, float sum) {
   return static_cast<float>(semantics::add_odd(product, static_cast<double>(sum)));
 }
 
-// scale_count for each line.
+// The scales of a block-scaled product: scale_count for each row of A and each column of B.
 struct Scales {
   float a[most_rows * most_scales], b[tile_columns * most_scales];
 

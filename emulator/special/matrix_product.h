@@ -35,7 +35,7 @@ struct MatrixProduct {
 // f16): returns the handler of the product.
 Handler group_product_handler(const MatrixProduct& product);
 
-// The order of summation that was selected for the launch, if it is not the usual one.
+// The order of summation that the launch selects for this product; nullptr: sequential.
 const AlignedSums* aligned_sums(const Collective& all);
 
 // The method for whole warps, if there is one. `opaque_layout`: wmma.

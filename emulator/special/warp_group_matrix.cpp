@@ -163,7 +163,7 @@ struct Rows {
   uint8_t columns[warp_rows * most_stored];
 };
 
-// The order of summation that was selected for the launch, if it is not the usual one.
+// The order of summation that the launch selects for this product; nullptr: sequential.
 const AlignedSums* aligned_sums(const Block& block, const Product& product) {
   const bool is_hopper = block.launch->request->matrix_sums == MatrixSums::hopper;
   return is_hopper && product.hopper_sums ? &*product.hopper_sums : nullptr;

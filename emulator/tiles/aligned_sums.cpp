@@ -16,7 +16,7 @@ using ir::ScalarType;
 constexpr unsigned most_k = 64; // stored elements along k
 constexpr int f32_fraction = 23, f32_smallest = -126;
 
-// significand * 2^last; the exponent is the one that decides about alignment.
+// The number significand * 2^last. `exponent` determines the alignment of a sum's terms.
 struct Term {
   int64_t significand = 0;
   int last = 0;
@@ -95,7 +95,7 @@ public:
   }
 
 private:
-  // terms: one more than count.
+  // Adds the accumulator to `count` terms; `terms` has room for one more.
   float add(Term* terms, unsigned count, float accumulator) const {
     terms[count] = to_term(accumulator, f32_smallest);
     return to_number(add_aligned(terms, count + 1, law_.fraction), law_.bits);

@@ -14,8 +14,8 @@
 namespace ptxrewrite::emulator {
 
 struct AlignedSums {
-  int a_exponent = 0,
-      b_exponent = 0;    // of the smallest normal number of A's and B's type: subnormals are encoded with it
+  // Exponents of the smallest normal numbers of A's and B's type, with which subnormals are encoded.
+  int a_exponent = 0, b_exponent = 0;
   unsigned fraction = 0; // bits behind the largest exponent
   unsigned bits = 0;     // of a sum, whose further bits are cut off; 0: it is rounded to f16 by the caller
   // Elements 0 and 1 of each four along k are added first, to zero, then elements 2 and 3; the sum is added to the

@@ -1,4 +1,4 @@
-// What launches keep for those that ask graphs about their kernel nodes.
+// Arguments of kernel nodes, as the graph API reads them back.
 #include "cuda/context/graphs/kernel_action.h"
 
 namespace ptxrewrite::cuda {

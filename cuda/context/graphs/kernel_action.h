@@ -1,5 +1,5 @@
-// The action of a launch, in a stream or as a node of a graph: what cudaGraphKernelNodeGetParams and
-// cuGraphKernelNodeGetParams read back, also of nodes that a stream's capture made.
+// A kernel launch, in a stream or as a node of a graph, also of a graph that was captured from a stream.
+// cudaGraphKernelNodeGetParams and cuGraphKernelNodeGetParams read kernel, shape and arguments back.
 #pragma once
 
 #include "cuda/context/context.h"
