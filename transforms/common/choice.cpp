@@ -119,11 +119,12 @@ bool loses(const KernelCost& after, const KernelCost& before) {
   return false;
 }
 
-bool wins(const KernelCost& after, const KernelCost& before, bool is_variant) {
+bool wins(const KernelCost& after, const KernelCost& before, bool is_variant, double least_gain) {
   if (!are_assembled(after, before)) {
     if (after.instructions > before.instructions) return false;
-    double saved = before.weighted - after.weighted;
-    return is_variant ? saved >= std::max(4.0, before.weighted / 20) : saved > 0;
+    const double saved = before.weighted - after.weighted;
+    return is_variant ? saved >= std::max(4.0, before.weighted / 20)
+                      : saved > 0 && saved >= before.weighted * least_gain;
   }
   if (loses(after, before)) return false;
   bool fewer = false;

@@ -37,11 +37,20 @@ Result<KernelCost> cost_of(const ir::Function& function, const std::vector<std::
 std::optional<KernelCost> cost_of_original(const ir::Function& function, std::vector<std::string>& architectures,
                                            PassContext& context);
 
+// Gains by the model below which ptxas may turn them into losses, since it schedules and combines instructions anew: of
+// passes that replace single instructions, and of those that compute addresses or whole expressions in another way.
+// Fitted to half of the kernels of a public collection of benchmarks (docs/transforms/r2d2.md).
+inline constexpr double least_local_gain = 0.005, least_gain_of_other_expressions = 0.02;
+// `least_gain` of wins(): no bound if ptxas is asked, where the model only chooses the candidates to assemble.
+inline double least_gain_by(const std::vector<std::string>& architectures, double bound_of_model) {
+  return architectures.empty() ? bound_of_model : 0;
+}
+
 // Is the rewritten kernel better? If both have figures of ptxas, these decide: it must not spill more, lose occupancy
 // or take more instructions on any architecture, and must take fewer on at least one. By the model, a kernel that
-// replaces the original must save something, and a variant beside it at least four instructions and 5 percent; and the
-// static code size may not grow, as it does if a loop becomes short enough to be unrolled.
-bool wins(const KernelCost& after, const KernelCost& before, bool is_variant);
+// replaces the original must save the part `least_gain` of it, and a variant beside it at least four instructions and 5
+// percent; and the static code size may not grow, as it does if a loop becomes short enough to be unrolled.
+bool wins(const KernelCost& after, const KernelCost& before, bool is_variant, double least_gain);
 // Is the rewritten kernel worse on any architecture: more instructions, more spills, fewer warps on an SM? By the model
 // alone: more instructions.
 bool loses(const KernelCost& after, const KernelCost& before);

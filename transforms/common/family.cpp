@@ -117,7 +117,7 @@ bool FamilyChoice::weigh_as_it_is(Try next) {
   }
   // A kernel that already is a variant is replaced in place.
   const bool stands_beside = next.attempt.needs_original() && !original_of(function_);
-  if (!wins(*cost, before_, stands_beside)) {
+  if (!wins(*cost, before_, stands_beside, least_gain_by(architectures_, least_local_gain))) {
     lost_ = std::to_string(next.sites.size()) + " site(s) would make it " + comparison(*cost, before_);
     return false;
   }
@@ -175,7 +175,7 @@ std::optional<FamilyChoice::Try> FamilyChoice::without_alignment(const Try& chos
   Result<KernelCost> cost = cost_of(weaker.attempt.function(), architectures_, context_);
   // The model does not count the gain of loads that need not wait for stores.
   const bool is_modelled = architectures_.empty();
-  if (!cost || (is_modelled ? loses(*cost, before_) : !wins(*cost, before_, true))) return std::nullopt;
+  if (!cost || (is_modelled ? loses(*cost, before_) : !wins(*cost, before_, true, 0))) return std::nullopt;
   weaker.attempt.remark(comparison(*cost, before_), function_.header_range);
   return weaker;
 }

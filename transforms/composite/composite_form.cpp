@@ -209,10 +209,7 @@ void LegalComposite::weigh(Candidate candidate) {
     lost_ += (lost_.empty() ? "" : "; ") + listed(candidate.taken) + " is not assembled: " + cost.error().message;
     return;
   }
-  // The model knows neither the schedules nor the rewritings of ptxas: it must show a clear gain.
-  constexpr double least_by_model = 0.02;
-  const bool is_clear = !architectures_.empty() || cost->weighted <= before_.weighted * (1 - least_by_model);
-  if (!is_clear || !wins(*cost, before_, false)) {
+  if (!wins(*cost, before_, false, least_gain_by(architectures_, least_gain_of_other_expressions))) {
     lost_ += (lost_.empty() ? "" : "; ") + listed(candidate.taken) + " would make it " + comparison(*cost, before_);
     return;
   }

@@ -336,7 +336,7 @@ void RunAhead::choose_uniform_branches(const ir::LinearForms& forms) {
     if (machines.empty()) return;
     const Result<KernelCost> before = cost_of(function_, machines, context_),
                              after = cost_of(changed, machines, context_);
-    if (!before || !after || !wins(*after, *before, asks_launch)) return;
+    if (!before || !after || !wins(*after, *before, asks_launch, 0)) return;
     attempt_->remark("branches by whole warps: " + comparison(*after, *before), function_.header_range);
   }
   uniform_ = std::move(branches);

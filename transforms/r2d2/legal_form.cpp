@@ -156,7 +156,8 @@ void LegalForm::weigh(Choice& choice, const Attempt& attempt, unsigned subset) {
   }
   const size_t guard = attempt.guard_instructions();
   bool guard_pays = guard == 0 || cost->weighted + double(guard) <= choice.before.weighted;
-  if (!guard_pays || !wins(*cost, choice.before, attempt.needs_original())) {
+  const double least_gain = least_gain_by(choice.machines, least_gain_of_other_expressions);
+  if (!guard_pays || !wins(*cost, choice.before, attempt.needs_original(), least_gain)) {
     choice.lost[subset] = choice.name_of_subset(subset) + " would make it " + comparison(*cost, choice.before);
     return;
   }

@@ -135,20 +135,23 @@ KernelCost cost(double weighted, std::initializer_list<ir::MachineFigures> figur
 TEST_CASE("A candidate wins only if it loses nowhere") {
   using transforms::legal::wins;
   const KernelCost before = cost(100, {{100, 32, 0}, {110, 32, 0}});
-  CHECK(wins(cost(100, {{99, 32, 0}, {110, 32, 0}}), before, true));
-  CHECK_FALSE(wins(cost(50, {{100, 32, 0}, {110, 32, 0}}), before, true)); // no gain
-  CHECK_FALSE(wins(cost(50, {{80, 32, 0}, {111, 32, 0}}), before, true));  // one more on the second machine
-  CHECK_FALSE(wins(cost(50, {{80, 32, 8}, {100, 32, 0}}), before, true));  // spills
-  CHECK_FALSE(wins(cost(50, {{80, 33, 0}, {100, 32, 0}}), before, true));  // 33 registers: 48 warps instead of 64
-  CHECK(wins(cost(50, {{80, 32, 0}, {100, 26, 0}}), before, true));
+  CHECK(wins(cost(100, {{99, 32, 0}, {110, 32, 0}}), before, true, 0));
+  CHECK_FALSE(wins(cost(50, {{100, 32, 0}, {110, 32, 0}}), before, true, 0)); // no gain
+  CHECK_FALSE(wins(cost(50, {{80, 32, 0}, {111, 32, 0}}), before, true, 0));  // one more on the second machine
+  CHECK_FALSE(wins(cost(50, {{80, 32, 8}, {100, 32, 0}}), before, true, 0));  // spills
+  CHECK_FALSE(wins(cost(50, {{80, 33, 0}, {100, 32, 0}}), before, true, 0));  // 33 registers: 48 warps instead of 64
+  CHECK(wins(cost(50, {{80, 32, 0}, {100, 26, 0}}), before, true, 0));
   // 25 to 32 registers are one step, and below 32 the 64 warps of an SM are reached anyway.
-  CHECK(wins(cost(100, {{99, 25, 0}}), cost(100, {{100, 18, 0}}), true));
-  // By the model: any gain in place; a second kernel must save at least four and a twentieth.
-  CHECK(wins(cost(99, {}), cost(100, {}), false));
-  CHECK_FALSE(wins(cost(100, {}), cost(100, {}), false));
-  CHECK_FALSE(wins(cost(96, {}), cost(100, {}), true));
-  CHECK(wins(cost(95, {}), cost(100, {}), true));
-  CHECK_FALSE(wins(cost(17, {}), cost(20, {}), true));
+  CHECK(wins(cost(100, {{99, 25, 0}}), cost(100, {{100, 18, 0}}), true, 0));
+  // By the model: the part that is asked for in place; a second kernel must save at least four and a twentieth.
+  CHECK(wins(cost(98, {}), cost(100, {}), false, 0.02));
+  CHECK_FALSE(wins(cost(99, {}), cost(100, {}), false, 0.02));
+  CHECK(wins(cost(995, {}), cost(1000, {}), false, 0.005));
+  CHECK_FALSE(wins(cost(996, {}), cost(1000, {}), false, 0.005));
+  CHECK_FALSE(wins(cost(0, {}), cost(0, {}), false, 0));
+  CHECK_FALSE(wins(cost(96, {}), cost(100, {}), true, 0));
+  CHECK(wins(cost(95, {}), cost(100, {}), true, 0));
+  CHECK_FALSE(wins(cost(17, {}), cost(20, {}), true, 0));
 }
 
 TEST_CASE("Of two winners the one with fewer instructions over all machines is better, then fewer registers") {
