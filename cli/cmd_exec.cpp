@@ -140,7 +140,8 @@ bool limits_emulator(const ExecOptions& options) {
   const cuda::EmulatorLimits& given = cuda::emulator_limits();
   const cuda::EmulatorLimits usual;
   return options.host_threads != 0 || given.fuel != usual.fuel || given.memory != usual.memory ||
-         emulator::default_engine() != emulator::Engine::interpreter;
+         emulator::default_engine() != emulator::Engine::interpreter ||
+         emulator::default_matrix_sums() != emulator::MatrixSums::sequential;
 }
 
 // Unless --device says so: on the GPU of this machine if it has one, and no option is for the emulator.
@@ -291,6 +292,7 @@ int run_exec(const ExecOptions& options, const Session& session) {
   settings.fuel = cuda::emulator_limits().fuel;
   settings.memory = cuda::emulator_limits().memory;
   settings.engine = emulator::word_of(emulator::default_engine());
+  settings.matrix_sums = emulator::word_of(emulator::default_matrix_sums());
   settings.host_threads = options.host_threads;
   set_environment(settings, *folder);
   // Host and device addresses must not overlap, which is guaranteed without address randomization. The call may be

@@ -34,7 +34,6 @@ struct RunOptions {
   std::string dump;
   bool check = false;
   bool late_copies = false;
-  std::string matrix_sums = "sequential";
   bool json = false;
   std::string darsie;   // a variant of DARSIE's machine; "": not used
   uint32_t regless = 0; // entries per SM of RegLess's machine; 0: not used
@@ -134,15 +133,12 @@ int run_file(const RunOptions& options, const std::string& path, const Session& 
   }
   std::unique_ptr<cuda::Device> emulator;
   if (!gpu)
-    emulator =
-        cuda::make_emulator_device({.check = options.check,
-                                    .count_memory = options.report.counters,
-                                    .late_copies = options.late_copies,
-                                    .matrix_sums = options.matrix_sums == "hopper" ? emulator::MatrixSums::hopper
-                                                                                   : emulator::MatrixSums::sequential,
-                                    .host_threads = options.device.host_threads,
-                                    .machine = options.machine,
-                                    .machines = machine_settings(options)});
+    emulator = cuda::make_emulator_device({.check = options.check,
+                                           .count_memory = options.report.counters,
+                                           .late_copies = options.late_copies,
+                                           .host_threads = options.device.host_threads,
+                                           .machine = options.machine,
+                                           .machines = machine_settings(options)});
   cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
   cuda::SessionOptions session_options;
   session_options.variants = &*variants;
@@ -184,7 +180,8 @@ int run_file(const RunOptions& options, const std::string& path, const Session& 
 // Describes a contradiction between the options; "" if there is none.
 std::string contradiction(const RunOptions& options) {
   if (std::string wrong = contradiction_of_files(options.files, options.input); !wrong.empty()) return wrong;
-  const bool wants_emulator = options.check || options.late_copies || options.matrix_sums != "sequential" ||
+  const bool wants_emulator = options.check || options.late_copies ||
+                              emulator::default_matrix_sums() != emulator::MatrixSums::sequential ||
                               options.report.counters || cuda::emulator_limits().fuel != emulator::default_fuel ||
                               !options.darsie.empty() || options.dac_entries > 0;
   if (options.device.device == "cuda" && wants_emulator)
@@ -228,11 +225,6 @@ Action set_up(Options& command, const Session& session) {
                    "also look for uninitialised reads, and for races in shared and global memory; on one host thread");
   command.add_flag("--late-copies", options->late_copies,
                    "asynchronous copies take place when they are waited for, not when they are issued");
-  command
-      .add_option("--matrix-sums", options->matrix_sums,
-                  "how matrix products of floats are summed: sequential (default): along k, each step rounded to "
-                  "nearest; hopper: bit by bit as the tensor cores of an H100")
-      .one_of({"sequential", "hopper"});
   command
       .add_flag("--darsie{standard}", options->darsie,
                 "on DARSIE's machine: instructions that are the same in all warps of a block are executed once; "

@@ -35,6 +35,16 @@ void add_limit_options(Options& command) {
           "kernels that run long enough")
       .one_of({"auto", "interpreter", "generated"})
       .type_name("ENGINE");
+  command
+      .add_option(
+          "--matrix-sums",
+          [](const std::string& word) {
+            emulator::default_matrix_sums() = emulator::matrix_sums_of(word).value_or(emulator::MatrixSums::sequential);
+          },
+          "how matrix products of floats are summed: sequential (default): along k, each step rounded to "
+          "nearest; hopper: bit by bit as the tensor cores of an H100")
+      .one_of({"sequential", "hopper"})
+      .type_name("ORDER");
 }
 
 void add_machine_option(Options& command, DeviceOptions& options, const std::string& default_text) {

@@ -17,8 +17,8 @@ struct DeviceOptions {
 };
 
 void add_device_options(Options& command, DeviceOptions& options);
-// Adds --fuel, --memory and --engine, for all commands that run kernels on the emulator. They set emulator_limits() and
-// default_engine().
+// Adds --fuel, --memory, --engine and --matrix-sums, for all commands that run kernels on the emulator. They set
+// emulator_limits(), default_engine() and default_matrix_sums().
 void add_limit_options(Options& command);
 // Adds --gpu, for commands that run hardware forms. `default_text`: describes the default in --help.
 void add_machine_option(Options& command, DeviceOptions& options, const std::string& default_text);

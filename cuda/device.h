@@ -126,7 +126,7 @@ struct EmulatorOptions {
   bool unordered = false;
   bool late_copies = false; // asynchronous copies are executed when they are waited for
   bool reversed = false;    // blocks start in reverse order
-  emulator::MatrixSums matrix_sums = emulator::MatrixSums::sequential;
+  emulator::MatrixSums matrix_sums = emulator::default_matrix_sums();
   unsigned host_threads = 0; // 0: all
   uint64_t fuel = emulator_limits().fuel;
   // Size of a persistent grid. 0: as many blocks as `machine` holds; the default is small, so that blocks loop.

@@ -53,6 +53,7 @@ std::vector<std::string> environment_of(const Settings& settings) {
   add("PTXREWRITE_MEMORY", std::to_string(settings.memory));
   add("PTXREWRITE_HOST_THREADS", std::to_string(settings.host_threads));
   add("PTXREWRITE_ENGINE", settings.engine);
+  add("PTXREWRITE_MATRIX_SUMS", settings.matrix_sums);
   return all;
 }
 
@@ -75,6 +76,7 @@ Settings settings_from_environment() {
   settings.memory = number_of("PTXREWRITE_MEMORY");
   settings.host_threads = static_cast<unsigned>(number_of("PTXREWRITE_HOST_THREADS"));
   settings.engine = text_of("PTXREWRITE_ENGINE");
+  settings.matrix_sums = text_of("PTXREWRITE_MATRIX_SUMS");
   return settings;
 }
 

@@ -29,6 +29,7 @@ struct Settings {
   uint64_t memory = 0;                // 0: the emulator's default
   unsigned host_threads = 0;          // 0: all
   std::string engine;                 // emulator::engine_of; "": automatic
+  std::string matrix_sums;            // emulator::matrix_sums_of; "": sequential
 };
 
 // Parses a level such as "debug"; returns LogLevel::warn for unknown names.

@@ -84,6 +84,11 @@ enum class MatrixSums : uint8_t {
   sequential, // along k, each step rounded to nearest even in f32
   hopper      // as the tensor cores of sm_90 (emulator/tiles/aligned_sums.h): mma.sync, wmma, wgmma
 };
+// The order of requests that name none: sequential, unless --matrix-sums has been given before the first launch.
+MatrixSums& default_matrix_sums();
+// By its word: sequential, hopper. nullopt: it is neither.
+std::optional<MatrixSums> matrix_sums_of(std::string_view word);
+std::string word_of(MatrixSums sums);
 
 struct LaunchRequest {
   std::string kernel;
@@ -97,7 +102,7 @@ struct LaunchRequest {
   bool check = false;        // uninitialised reads, races ...; out of bounds and misaligned are always checked
   bool late_copies = false;  // asynchronous copies are performed by the wait, not when they are issued
   bool count_memory = false; // InstructionCounters::transactions
-  MatrixSums matrix_sums = MatrixSums::sequential;
+  MatrixSums matrix_sums = default_matrix_sums();
   // Warp instructions that a block may execute; all blocks together may execute launch_fuel_factor times as many.
   uint64_t fuel = default_fuel;
   // Memory by which the blocks of a cooperative launch synchronise: %envreg1 (high half) and %envreg2; 0: none.

@@ -363,6 +363,23 @@ std::string word_of(Engine engine) {
   return std::string(engine_words[static_cast<size_t>(engine)]);
 }
 
+MatrixSums& default_matrix_sums() {
+  static MatrixSums sums = MatrixSums::sequential;
+  return sums;
+}
+
+static constexpr std::string_view matrix_sums_words[] = {"sequential", "hopper"};
+
+std::optional<MatrixSums> matrix_sums_of(std::string_view word) {
+  for (const MatrixSums sums : {MatrixSums::sequential, MatrixSums::hopper})
+    if (matrix_sums_words[static_cast<size_t>(sums)] == word) return sums;
+  return std::nullopt;
+}
+
+std::string word_of(MatrixSums sums) {
+  return std::string(matrix_sums_words[static_cast<size_t>(sums)]);
+}
+
 Status check_dimensions(const Dimensions& grid, const Dimensions& block) {
   if (grid.count() == 0 || block.count() == 0)
     return Error{fmt::format("a grid of {} x {} x {} blocks of {} x {} x {} threads: no size may be zero", grid.x,

@@ -371,10 +371,12 @@ const MicroOp* multiply_bit_groups(Warp& warp, const MicroOp& op) {
 
 constexpr unsigned most_whole_warp_registers = 33; // wmma of f16 has 32
 
+const AlignedSums* selected_sums(const LaunchRequest& request, const std::optional<AlignedSums>& hopper) {
+  return request.matrix_sums == MatrixSums::hopper && hopper ? &*hopper : nullptr;
+}
+
 const AlignedSums* aligned_sums(const Collective& all) {
-  const MatrixProduct& product = all.description<MatrixProduct>();
-  const bool is_hopper = all.warp().block->launch->request->matrix_sums == MatrixSums::hopper;
-  return is_hopper && product.hopper_sums ? &*product.hopper_sums : nullptr;
+  return selected_sums(*all.warp().block->launch->request, all.description<MatrixProduct>().hopper_sums);
 }
 
 WideMethod method_of(const MatrixProduct& product, bool opaque_layout) {

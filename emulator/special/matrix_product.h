@@ -35,7 +35,9 @@ struct MatrixProduct {
 // f16): returns the handler of the product.
 Handler group_product_handler(const MatrixProduct& product);
 
-// The order of summation that the launch selects for this product; nullptr: sequential.
+// The order of summation that a launch selects for a product; nullptr: sequential. `hopper`: as Hopper sums this
+// product, if that is known.
+const AlignedSums* selected_sums(const LaunchRequest& request, const std::optional<AlignedSums>& hopper);
 const AlignedSums* aligned_sums(const Collective& all);
 
 // The method for whole warps, if there is one. `opaque_layout`: wmma.

@@ -3,7 +3,7 @@
 #include "emulator/core/address.h"
 #include "emulator/core/check.h"
 #include "emulator/core/watch.h"
-#include "emulator/special/matrix.h"
+#include "emulator/special/matrix_product.h"
 #include "emulator/special/shared_matrix.h"
 #include "emulator/special/sparse_metadata.h"
 #include "emulator/special/warp_group.h"
@@ -163,10 +163,8 @@ struct Rows {
   uint8_t columns[warp_rows * most_stored];
 };
 
-// The order of summation that the launch selects for this product; nullptr: sequential.
 const AlignedSums* aligned_sums(const Block& block, const Product& product) {
-  const bool is_hopper = block.launch->request->matrix_sums == MatrixSums::hopper;
-  return is_hopper && product.hopper_sums ? &*product.hopper_sums : nullptr;
+  return selected_sums(*block.launch->request, product.hopper_sums);
 }
 
 void multiply(const WarpPart& part, const Rows& a, const float* b, float* sums) {

@@ -13,6 +13,7 @@ cuda::LaunchHooks make_hooks(const cuda::Settings& settings) {
   if (settings.fuel) cuda::emulator_limits().fuel = settings.fuel;
   cuda::emulator_limits().memory = settings.memory;
   if (const auto engine = emulator::engine_of(settings.engine)) emulator::default_engine() = *engine;
+  if (const auto sums = emulator::matrix_sums_of(settings.matrix_sums)) emulator::default_matrix_sums() = *sums;
   cuda::LaunchHooks hooks;
   const auto images = std::make_shared<LaunchImages>();
   if (!settings.capture.empty())

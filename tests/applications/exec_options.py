@@ -253,8 +253,19 @@ def fresh(runner, name):
     return folder
 
 
+def check_matrix_sums(runner):
+    program = runner.compile("matrix_sums")
+    _, child = runner.exec(program)
+    expect("bits 3f800000\n" in child.stdout, "each sum of 1 and half an ulp is 1")
+    # docs/h100.md: aligned products are added exactly, and the sum is cut off: 1 + 7.5 ulps is 1 + 7 ulps.
+    _, child = runner.exec(program, "--matrix-sums", "hopper")
+    expect("bits 3f800007\n" in child.stdout, "all products are in Hopper's sum")
+    # The comparison of --verify runs in the same order of summation as the program.
+    runner.exec(program, "--matrix-sums", "hopper", "--verify", OPTIMISING)
+
+
 CASES = {"passes": check_passes, "verify": check_verify, "capture": check_capture, "study": check_study,
-         "events": check_events, "memory": check_unusual_memory}
+         "events": check_events, "matrix_sums": check_matrix_sums, "memory": check_unusual_memory}
 
 
 def main():
