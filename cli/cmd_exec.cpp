@@ -94,6 +94,9 @@ void preload(const std::string& folder) {
   }
   const char* before = std::getenv("LD_PRELOAD");
   std::string list = before ? before : "";
+#ifdef __SANITIZE_THREAD__ // its runtime does not start in a program that loads it behind other libraries
+  list = "libtsan.so.2" + (list.empty() ? list : ":" + list);
+#endif
   for (const char* library : preloaded_libraries)
     if (std::error_code error; std::filesystem::exists(folder + "/" + library, error))
       list += (list.empty() ? "" : ":") + folder + "/" + library;
