@@ -86,10 +86,10 @@ def check_passing_through(place):
 
 
 def check_rewriting(place):
-    source = os.path.join(place.options.samples, "bplus_tree", "bplus_tree.ptx")  # r2d2 is valid for all its launches
+    source = os.path.join(place.options.samples, "bplus_tree", "bplus_tree.ptx")
     with open(source, encoding="utf-8") as file:
         original = file.read()
-    for environment, words in (({}, ["--ptxrewrite-passes=r2d2"]), ({"PTXREWRITE_PASSES": "r2d2"}, [])):
+    for environment, words in (({}, ["--ptxrewrite-passes=schedule(force)"]), ({"PTXREWRITE_PASSES": "schedule(force)"}, [])):
         child = place.run(*words, source, "-o", "b.cubin", PTXREWRITE_PTXAS=place.stand_in, **environment)
         with open(place.kept, encoding="utf-8") as file:
             rewritten = file.read()
@@ -114,7 +114,7 @@ def check_pipe(place):
     for text, words in ((PTX, []), (long, []), (PTX, ["--emulated"])):
         writer = threading.Thread(target=lambda: place.write("pipe.ptx", text))
         writer.start()
-        child = place.run(*words, "--ptxrewrite-passes=r2d2", "pipe.ptx", "-o", "pipe.cubin",
+        child = place.run(*words, "--ptxrewrite-passes=schedule(force)", "pipe.ptx", "-o", "pipe.cubin",
                           PTXREWRITE_PTXAS=place.stand_in)
         writer.join()
         expect(child.returncode == (0 if words else 7), f"a pipe {words}: {child}")

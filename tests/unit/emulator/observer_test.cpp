@@ -220,8 +220,10 @@ TEST_CASE("arguments of functions are no sources that can be seen: never redunda
 TEST_CASE("an observer changes neither results nor counters") {
   Recorder recorder("");
   auto run = [&](Observer* observer) {
+    // One host thread: all blocks store to the same words, different values.
     PtxRun result = run_ptx(kernel("k", ".param .u64 out", body),
-                            {.kernel = "k", .grid = {3}, .block = {70}, .observer = observer}, {zeros<uint32_t>(70)});
+                            {.kernel = "k", .grid = {3}, .block = {70}, .host_threads = 1, .observer = observer},
+                            {zeros<uint32_t>(70)});
     REQUIRE(result.ok());
     return result;
   };
