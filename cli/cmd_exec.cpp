@@ -94,7 +94,7 @@ void preload(const std::string& folder) {
   }
   const char* before = std::getenv("LD_PRELOAD");
   std::string list = before ? before : "";
-#ifdef __SANITIZE_THREAD__ // its runtime does not start in a program that loads it behind other libraries
+#ifdef __SANITIZE_THREAD__ // The program is not instrumented, so the sanitizer's runtime must be preloaded.
   list = "libtsan.so.2" + (list.empty() ? list : ":" + list);
 #endif
   for (const char* library : preloaded_libraries)

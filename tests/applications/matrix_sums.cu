@@ -7,7 +7,8 @@
 #include <cstring>
 
 __global__ void multiply(float* d) {
-  // f16: 1.0 is 0x3c00, the smallest subnormal 2^-24 is 0x0001. Lanes 0, 4 ... hold columns 0 and 1, 8 and 9 of A.
+  // f16: 1.0 is 0x3c00, the smallest subnormal 2^-24 is 0x0001. All elements of A are 1, those of B 2^-24 but for row
+  // 0, which is zero. Lanes 0, 4 ... hold rows 0 and 1 of B in their first register.
   const uint32_t a = 0x3c003c00u, first_of_b = threadIdx.x % 4 == 0 ? 0x00010000u : 0x00010001u, b = 0x00010001u;
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %4, %4, %4}, {%5, %6}, "
                "{%7, %7, %7, %7};"
