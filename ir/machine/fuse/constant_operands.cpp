@@ -15,13 +15,13 @@
 
 namespace ptxrewrite::ir {
 
-namespace {
-
 bool literal_is_zero(const LoweringContext& context, ValueId value) {
   InstructionId id = context.values.definition(value);
   const Operand* operand = id ? context.source(id, 0) : nullptr;
   return operand && operand->is_constant() && operand->immediate == 0;
 }
+
+namespace {
 
 using Places = std::map<BlockId, InstructionId>;
 

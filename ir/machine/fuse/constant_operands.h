@@ -9,6 +9,9 @@ namespace ptxrewrite::ir {
 // True if the instruction can have one operand that is not a register.
 bool has_constant_operand(const Form& form);
 
+// True if the value, which a literal defines (ValueSource::literal), is 0.
+bool literal_is_zero(const LoweringContext& context, ValueId value);
+
 // True if the reader can name the value, which is not in a register so far, as an operand.
 bool reads_without_register(const LoweringContext& context, InstructionId reader, ValueId value, ValueSource source);
 

@@ -30,6 +30,7 @@
 #include "ir/machine/select/split_pointers.h"
 #include "ir/machine/select/uniform_datapath.h"
 #include "ir/machine/select/unrolling.h"
+#include "ir/machine/select/vector_tuples.h"
 
 #include <bitset>
 #include <map>
@@ -118,6 +119,7 @@ private:
     step("linear operands", [&] { weigh_linear_operands(context_); });
     step("joined shared accesses", [&] { join_shared_accesses(context_); });
     if (!is_first_generation()) step("narrow elements", [&] { weigh_narrow_vectors(context_); });
+    if (!is_first_generation()) step("vector tuples", [&] { weigh_vector_tuples(context_); });
     if (!is_first_generation()) step("shared reciprocal", [&] { share_reciprocals(context_); });
     step("literal", [&] { weigh_literals(context_); });
     if (has(capability_, MachineFact::uniform_datapath))
