@@ -17,6 +17,10 @@
 namespace ptxrewrite::cuda {
 namespace {
 
+emulator::TextureFilter filter_of(launch::FilterMode filter) {
+  return filter == launch::FilterMode::linear ? emulator::TextureFilter::linear : emulator::TextureFilter::nearest;
+}
+
 emulator::TextureBinding binding_of(const launch::Texture& texture, ir::ScalarType element, uint64_t address) {
   using emulator::TextureAddressing;
   emulator::TextureBinding binding;
@@ -45,11 +49,12 @@ emulator::TextureBinding binding_of(const launch::Texture& texture, ir::ScalarTy
     binding.addressing = TextureAddressing::border;
     break;
   }
-  binding.filter =
-      texture.filter == launch::FilterMode::linear ? emulator::TextureFilter::linear : emulator::TextureFilter::nearest;
+  binding.filter = filter_of(texture.filter);
   binding.normalised_coordinates = texture.normalised_coordinates;
   binding.normalised_float = texture.normalised_float;
   binding.is_linear = texture.is_linear;
+  binding.mipmap = {texture.levels.count, filter_of(texture.levels.filter), texture.levels.bias, texture.levels.least,
+                    texture.levels.most};
   return binding;
 }
 

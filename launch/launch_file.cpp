@@ -39,7 +39,8 @@ const TableShape& variable_shape() {
 const TableShape& texture_shape() {
   static const TableShape shape{"a texture",
                                 {"buffer", "width", "height", "depth", "pitch", "channels", "layered", "address",
-                                 "filter", "normalised", "read", "layout", "offset", "handle"}};
+                                 "filter", "normalised", "read", "layout", "levels", "level_filter", "level_bias",
+                                 "least_level", "most_level", "offset", "handle"}};
   return shape;
 }
 

@@ -121,6 +121,16 @@ struct ModuleVariable {
 enum class AddressMode : uint8_t { wrap, clamp, mirror, border };
 enum class FilterMode : uint8_t { nearest, linear };
 
+// Levels of detail of a texture: each has half the extents of the one before, at least 1 (the number of layers is not
+// halved), and follows it in the buffer. CUDA programming guide, "Texture Fetching".
+struct TextureLevels {
+  uint32_t count = 1;                      // level 0 included
+  FilterMode filter = FilterMode::nearest; // between the two nearest levels
+  float bias = 0;                          // added to the level that an instruction asks for
+  float least = 0, most = 0;               // limits of the sum
+  bool operator==(const TextureLevels&) const = default;
+};
+
 struct Texture {
   std::string name;
   uint32_t buffer = 0; // index in the plan; its type is the channels' type
@@ -136,7 +146,8 @@ struct Texture {
   bool normalised_float = false; // integers read as numbers in 0..1 or -1..1
   bool is_linear = false;        // over linear memory, not an array: affects timing only
   uint64_t offset = 0;           // of the first texel, in bytes of the buffer
-  uint64_t handle = 0;           // its handle, if handles are stored in memory; 0: any
+  TextureLevels levels{};
+  uint64_t handle = 0; // its handle, if handles are stored in memory; 0: any
   SourceRange range;
 };
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <filesystem>
 
 namespace ptxrewrite::launch {
@@ -309,9 +310,48 @@ void PlanBuilder::read_texture(const Node& table, const std::string& what, Textu
   if (const Node* handle = table.find("handle"))
     if (auto value = scope_.integer(*handle, what + ".handle", 1, Int128(1) << 63))
       texture.handle = static_cast<uint64_t>(*value);
+  read_levels(table, what, texture);
   texture.normalised_float = choice_of(table, "read", what, {"element", "normalised_float"}) != 0;
   texture.is_linear = choice_of(table, "layout", what, {"array", "linear"}) != 0;
   check_texture(table, what, texture);
+}
+
+void PlanBuilder::read_levels(const Node& table, const std::string& what, Texture& texture) {
+  const uint64_t longest = std::max({texture.width, texture.height, texture.layered ? 0 : texture.depth});
+  if (const Node* levels = table.find("levels"))
+    if (auto value = scope_.integer(*levels, what + ".levels", 1, std::bit_width(longest)))
+      texture.levels.count = static_cast<uint32_t>(*value);
+  for (const char* key : {"level_filter", "level_bias", "least_level", "most_level"})
+    if (const Node* node = table.find(key); node && texture.levels.count == 1)
+      return scope_.error(node->range, what + "." + key + ": is for textures with levels");
+  texture.levels.filter =
+      choice_of(table, "level_filter", what, {"nearest", "linear"}) ? FilterMode::linear : FilterMode::nearest;
+  texture.levels.most = static_cast<float>(texture.levels.count - 1);
+  auto read_level = [&](const char* key, float& out) {
+    if (const Node* node = table.find(key))
+      if (auto value = scope_.number(*node, what + "." + key)) out = static_cast<float>(value->as_double());
+  };
+  read_level("level_bias", texture.levels.bias);
+  read_level("least_level", texture.levels.least);
+  read_level("most_level", texture.levels.most);
+  if (texture.levels.count > 1 && texture.pitch)
+    scope_.error(table.range, what + ": a texture with levels has no pitch");
+}
+
+// Elements of the buffer that the texture shows, from its first texel to its last.
+static Int128 elements_of(const Texture& texture, size_t element_bytes) {
+  Int128 sum = 0;
+  uint64_t width = texture.width, height = std::max<uint64_t>(1, texture.height);
+  uint64_t depth = std::max<uint64_t>(1, texture.depth);
+  for (uint32_t level = 0; level < texture.levels.count; ++level) {
+    const Int128 row = Int128(width) * texture.channels;
+    const Int128 distance = texture.pitch ? Int128(texture.pitch / element_bytes) : row;
+    sum += (Int128(height) * depth - 1) * distance + row;
+    width = std::max<uint64_t>(1, width / 2);
+    height = std::max<uint64_t>(1, height / 2);
+    if (!texture.layered) depth = std::max<uint64_t>(1, depth / 2);
+  }
+  return sum;
 }
 
 void PlanBuilder::check_texture(const Node& table, const std::string& what, const Texture& texture) {
@@ -326,11 +366,8 @@ void PlanBuilder::check_texture(const Node& table, const std::string& what, cons
   if (texture.filter == FilterMode::linear && !is_float(buffer.type) && !texture.normalised_float)
     scope_.error(table.range, what + ".filter: linear filtering gives fractions, so integers need read = "
                                      "\"normalised_float\"");
-  // Extents are at most 2^24 each: the product does not overflow.
-  const Int128 row = Int128(texture.width) * texture.channels;
-  const Int128 rows = Int128(std::max<uint64_t>(1, texture.height)) * std::max<uint64_t>(1, texture.depth);
-  const Int128 distance = texture.pitch ? Int128(texture.pitch / buffer.element_bytes()) : row;
-  const Int128 needed = Int128(texture.offset / buffer.element_bytes()) + (rows - 1) * distance + row;
+  // Extents are at most 2^28 each: the product does not overflow.
+  const Int128 needed = Int128(texture.offset / buffer.element_bytes()) + elements_of(texture, buffer.element_bytes());
   if (needed > Int128(buffer.count))
     scope_.error(table.range, what + ": needs " + to_string(needed) + " elements; buffer '" + buffer.name + "' has " +
                                   std::to_string(buffer.count));

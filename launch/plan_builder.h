@@ -31,6 +31,7 @@ private:
   void read_comparison(const Node& table, const std::string& what, Buffer& buffer);
   void check_first_and_last(const Node& table, const std::string& what, const Buffer& buffer);
   void read_texture(const Node& table, const std::string& what, Texture& texture);
+  void read_levels(const Node& table, const std::string& what, Texture& texture);
   void check_texture(const Node& table, const std::string& what, const Texture& texture);
   std::optional<std::string> text_of(const Node& node, const std::string& what);
   std::optional<bool> flag_of(const Node& node, const std::string& what);

@@ -17,6 +17,7 @@ struct FunctionTag;
 struct StreamTag;
 struct EventTag;
 struct ArrayTag;
+struct MipmappedArrayTag;
 struct TextureReferenceTag;
 struct SurfaceReferenceTag;
 using ContextHandle = ContextTag*;
@@ -25,6 +26,7 @@ using FunctionHandle = FunctionTag*;
 using StreamHandle = StreamTag*;
 using EventHandle = EventTag*;
 using ArrayHandle = ArrayTag*;
+using MipmappedArrayHandle = MipmappedArrayTag*;
 using TextureReferenceHandle = TextureReferenceTag*;
 using SurfaceReferenceHandle = SurfaceReferenceTag*;
 using TextureObject = unsigned long long;
@@ -82,7 +84,7 @@ enum class ArrayFormat : int {
 };
 enum class AddressMode : int { wrap = 0, clamp = 1, mirror = 2, border = 3 };
 enum class FilterMode : int { nearest = 0, linear = 1 };
-enum class ResourceType : int { array = 0, linear = 2 };
+enum class ResourceType : int { array = 0, mipmapped_array = 1, linear = 2 };
 enum class MemoryType : int { host = 1, device = 2, array = 3 };
 inline constexpr unsigned array_layered = 0x01;
 inline constexpr unsigned array_surface = 0x02;           // surface instructions may store to it
@@ -117,6 +119,7 @@ struct ResourceDescription { // CUDA_RESOURCE_DESC
   ResourceType type;
   union {
     ArrayHandle array;
+    MipmappedArrayHandle mipmapped_array;
     struct {
       DevicePointer address;
       ArrayFormat format;
@@ -209,6 +212,11 @@ inline void* const launch_parameters_size = reinterpret_cast<void*>(uintptr_t(2)
 #define PTXREWRITE_DRIVER_TEXTURE_ENTRY_POINTS(ENTRY_POINT)                                                            \
   ENTRY_POINT(create_array, cuArray3DCreate_v2, (ArrayHandle * array, const ArrayDescription* description))            \
   ENTRY_POINT(destroy_array, cuArrayDestroy, (ArrayHandle array))                                                      \
+  ENTRY_POINT(create_mipmapped_array, cuMipmappedArrayCreate,                                                          \
+              (MipmappedArrayHandle * array, const ArrayDescription* description, unsigned levels))                    \
+  ENTRY_POINT(destroy_mipmapped_array, cuMipmappedArrayDestroy, (MipmappedArrayHandle array))                          \
+  ENTRY_POINT(level_of_array, cuMipmappedArrayGetLevel,                                                                \
+              (ArrayHandle * level, MipmappedArrayHandle array, unsigned number))                                      \
   ENTRY_POINT(copy_array, cuMemcpy3D_v2, (const ArrayCopy* copy))                                                      \
   ENTRY_POINT(create_texture, cuTexObjectCreate,                                                                       \
               (TextureObject * texture, const ResourceDescription* resource, const TextureDescription* description,    \

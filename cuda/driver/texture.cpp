@@ -34,8 +34,8 @@ AddressMode mode_of(launch::AddressMode mode) {
   return AddressMode::clamp;
 }
 
-FilterMode filter_of(const launch::Texture& texture) {
-  return texture.filter == launch::FilterMode::linear ? FilterMode::linear : FilterMode::nearest;
+FilterMode filter_of(launch::FilterMode filter) {
+  return filter == launch::FilterMode::linear ? FilterMode::linear : FilterMode::nearest;
 }
 
 } // namespace
@@ -61,14 +61,32 @@ Result<std::unique_ptr<GpuTexture>> GpuTexture::make(Gpu& gpu, const launch::Tex
 GpuTexture::~GpuTexture() {
   if (texture_) gpu_.driver().destroy_texture(texture_);
   if (surface_) gpu_.driver().destroy_surface(surface_);
-  if (array_) gpu_.driver().destroy_array(array_);
+  if (mipmapped_)
+    gpu_.driver().destroy_mipmapped_array(mipmapped_);
+  else if (!arrays_.empty())
+    gpu_.driver().destroy_array(arrays_.front());
 }
 
 Status GpuTexture::create_array(bool stores) {
   const ArrayDescription description{
       plan_.width, plan_.height,   plan_.depth,
       format_,     plan_.channels, (plan_.layered ? array_layered : 0) | (stores ? array_surface : 0)};
-  return gpu_.check("cuArray3DCreate", gpu_.driver().create_array(&array_, &description));
+  if (plan_.levels.count > 1) return create_levels(description);
+  ArrayHandle array = nullptr;
+  const Status status = gpu_.check("cuArray3DCreate", gpu_.driver().create_array(&array, &description));
+  if (status) arrays_.push_back(array);
+  return status;
+}
+
+Status GpuTexture::create_levels(const ArrayDescription& description) {
+  Status status = gpu_.check("cuMipmappedArrayCreate",
+                             gpu_.driver().create_mipmapped_array(&mipmapped_, &description, plan_.levels.count));
+  for (unsigned number = 0; status && number < plan_.levels.count; ++number) {
+    ArrayHandle level = nullptr;
+    status = gpu_.check("cuMipmappedArrayGetLevel", gpu_.driver().level_of_array(&level, mipmapped_, number));
+    if (status) arrays_.push_back(level);
+  }
+  return status;
 }
 
 unsigned GpuTexture::flags() const {
@@ -78,32 +96,43 @@ unsigned GpuTexture::flags() const {
 
 Status GpuTexture::create_objects(bool stores) {
   ResourceDescription resource{};
-  if (array_) {
+  if (mipmapped_) {
+    resource.type = ResourceType::mipmapped_array;
+    resource.mipmapped_array = mipmapped_;
+  } else if (!arrays_.empty()) {
     resource.type = ResourceType::array;
-    resource.array = array_;
+    resource.array = arrays_.front();
   } else {
     resource.type = ResourceType::linear;
     resource.linear = {buffer_, format_, plan_.channels, row_bytes()};
   }
   TextureDescription description{};
   std::ranges::fill(description.address_modes, mode_of(plan_.address));
-  description.filter = filter_of(plan_);
+  description.filter = filter_of(plan_.filter);
   description.flags = flags();
+  description.level_filter = filter_of(plan_.levels.filter);
+  description.level_bias = plan_.levels.bias;
+  description.lowest_level = plan_.levels.least;
+  description.highest_level = plan_.levels.most;
   if (Status status =
           gpu_.check("cuTexObjectCreate", gpu_.driver().create_texture(&texture_, &resource, &description, nullptr));
       !status || !stores)
     return status;
+  resource.type = ResourceType::array; // instructions store to level 0 alone
+  resource.array = arrays_.front();
   return gpu_.check("cuSurfObjectCreate", gpu_.driver().create_surface(&surface_, &resource));
 }
 
 Status GpuTexture::bind_reference(const GpuModule& module, std::string_view name) {
+  if (mipmapped_) return Error{"a reference shows no levels of detail on a GPU", {}};
   const Library& driver = gpu_.driver();
   TextureReferenceHandle reference = nullptr;
   Status status =
       gpu_.check("cuModuleGetTexRef", driver.texture_reference(&reference, module.handle(), std::string(name).c_str()));
-  if (status && array_)
-    status = gpu_.check("cuTexRefSetArray", driver.reference_array(reference, array_, reference_takes_array_format));
-  if (status && !array_) {
+  if (status && !arrays_.empty())
+    status = gpu_.check("cuTexRefSetArray",
+                        driver.reference_array(reference, arrays_.front(), reference_takes_array_format));
+  if (status && arrays_.empty()) {
     status =
         gpu_.check("cuTexRefSetFormat", driver.reference_format(reference, format_, static_cast<int>(plan_.channels)));
     size_t offset = 0;
@@ -113,7 +142,7 @@ Status GpuTexture::bind_reference(const GpuModule& module, std::string_view name
   for (int dimension = 0; dimension < 3 && status; ++dimension)
     status = gpu_.check("cuTexRefSetAddressMode",
                         driver.reference_address_mode(reference, dimension, mode_of(plan_.address)));
-  if (status) status = gpu_.check("cuTexRefSetFilterMode", driver.reference_filter(reference, filter_of(plan_)));
+  if (status) status = gpu_.check("cuTexRefSetFilterMode", driver.reference_filter(reference, filter_of(plan_.filter)));
   if (status) status = gpu_.check("cuTexRefSetFlags", driver.reference_flags(reference, flags()));
   return status;
 }
@@ -124,30 +153,40 @@ Status GpuTexture::bind_surface_reference(const GpuModule& module, std::string_v
                                                                                        std::string(name).c_str()));
       !status)
     return status;
-  return gpu_.check("cuSurfRefSetArray", gpu_.driver().surface_array(reference, array_, 0));
+  return gpu_.check("cuSurfRefSetArray", gpu_.driver().surface_array(reference, arrays_.front(), 0));
 }
 
 Status GpuTexture::take_from_buffer() {
-  return array_ ? copy(true) : Status();
+  return copy(true);
 }
 Status GpuTexture::give_to_buffer() {
-  return array_ ? copy(false) : Status();
+  return copy(false);
 }
 
-// Copies all rows, planes and layers.
+// Copies all rows, planes and layers of all levels, which follow each other in the buffer.
 Status GpuTexture::copy(bool to_array) {
-  const size_t rows = std::max<size_t>(plan_.height, 1);
-  ArrayCopy copy{};
-  copy.width_bytes = row_bytes();
-  copy.height = rows;
-  copy.depth = std::max<size_t>(plan_.depth, 1);
-  copy.source_type = to_array ? MemoryType::device : MemoryType::array;
-  copy.target_type = to_array ? MemoryType::array : MemoryType::device;
-  (to_array ? copy.source_device : copy.target_device) = buffer_;
-  (to_array ? copy.source_pitch : copy.target_pitch) = plan_.pitch ? plan_.pitch : row_bytes();
-  (to_array ? copy.source_height : copy.target_height) = rows;
-  (to_array ? copy.target_array : copy.source_array) = array_;
-  return gpu_.check("cuMemcpy3D", gpu_.driver().copy_array(&copy));
+  const size_t texel_bytes = plan_.channels * element_bytes_;
+  size_t width = plan_.width, rows = std::max<size_t>(plan_.height, 1), planes = std::max<size_t>(plan_.depth, 1);
+  DevicePointer place = buffer_;
+  Status status;
+  for (size_t level = 0; status && level < arrays_.size(); ++level) {
+    ArrayCopy copy{};
+    copy.width_bytes = width * texel_bytes;
+    copy.height = rows;
+    copy.depth = planes;
+    copy.source_type = to_array ? MemoryType::device : MemoryType::array;
+    copy.target_type = to_array ? MemoryType::array : MemoryType::device;
+    (to_array ? copy.source_device : copy.target_device) = place;
+    (to_array ? copy.source_pitch : copy.target_pitch) = plan_.pitch ? plan_.pitch : copy.width_bytes;
+    (to_array ? copy.source_height : copy.target_height) = rows;
+    (to_array ? copy.target_array : copy.source_array) = arrays_[level];
+    status = gpu_.check("cuMemcpy3D", gpu_.driver().copy_array(&copy));
+    place += copy.width_bytes * rows * planes;
+    width = std::max<size_t>(1, width / 2);
+    rows = std::max<size_t>(1, rows / 2);
+    if (!plan_.layered) planes = std::max<size_t>(1, planes / 2);
+  }
+  return status;
 }
 
 } // namespace ptxrewrite::driver

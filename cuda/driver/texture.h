@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ptxrewrite::driver {
 
@@ -49,6 +50,7 @@ private:
       : gpu_(gpu), plan_(texture), buffer_(buffer) {}
   Status create_array(bool stores);
   Status create_objects(bool stores);
+  Status create_levels(const ArrayDescription& description);
   Status copy(bool to_array);
   size_t row_bytes() const { return plan_.width * plan_.channels * element_bytes_; }
   unsigned flags() const;
@@ -59,7 +61,8 @@ private:
   ArrayFormat format_ = ArrayFormat::float_32;
   size_t element_bytes_ = 4;
   bool is_integer_ = false;
-  ArrayHandle array_ = nullptr;
+  MipmappedArrayHandle mipmapped_ = nullptr; // of a texture with levels of detail
+  std::vector<ArrayHandle> arrays_; // by level; owned by `mipmapped_` if there is one; empty: the buffer itself
   TextureObject texture_ = 0;
   SurfaceObject surface_ = 0;
 };

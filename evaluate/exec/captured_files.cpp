@@ -287,6 +287,10 @@ private:
                     texture.filter == launch::FilterMode::linear ? "linear" : "nearest", texture.normalised_coordinates,
                     texture.normalised_float ? "normalised_float" : "element");
     if (texture.is_linear) text += "layout = \"linear\"\n";
+    if (const launch::TextureLevels& levels = texture.levels; levels.count > 1)
+      text += fmt::format("levels = {}\nlevel_filter = \"{}\"\nlevel_bias = {}\nleast_level = {}\nmost_level = {}\n",
+                          levels.count, levels.filter == launch::FilterMode::linear ? "linear" : "nearest", levels.bias,
+                          levels.least, levels.most);
     if (texture.pitch)
       text += fmt::format("pitch = {}\n", texture.pitch / byte_width(plan_.buffers[texture.buffer].type));
     if (texture.offset)

@@ -84,6 +84,9 @@ launch::Texture texture_of(const emulator::TextureBinding& binding, uint64_t han
   texture.normalised_coordinates = binding.normalised_coordinates;
   texture.normalised_float = binding.normalised_float;
   texture.is_linear = binding.is_linear;
+  if (const emulator::MipmapLevels& levels = binding.mipmap; levels.count > 1)
+    texture.levels = {levels.count, static_cast<launch::FilterMode>(levels.filter), levels.bias, levels.least,
+                      levels.most};
   texture.handle = handle;
   return texture;
 }
@@ -175,7 +178,6 @@ private:
       const auto buffer = std::ranges::find_if(
           plan_.buffers, [&](const launch::Buffer& one) { return binding.address - one.address < one.bytes(); });
       if (buffer == plan_.buffers.end()) continue; // its memory was freed
-      if (binding.mipmap.count > 1) return Error{"launch files have no mipmapped textures", {}};
       const auto index = static_cast<size_t>(buffer - plan_.buffers.begin());
       const ir::ScalarType type = element_of(binding);
       if (types.try_emplace(index, type).first->second != type || buffer->contents.bytes->size() % byte_width(type))

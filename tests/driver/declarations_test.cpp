@@ -153,6 +153,7 @@ TEST_CASE("structures are those of cuda.h") {
   CHECK(sizeof(driver::ResourceDescription) == sizeof(CUDA_RESOURCE_DESC));
   CHECK_MEMBER(ResourceDescription, type, CUDA_RESOURCE_DESC, resType);
   CHECK_MEMBER(ResourceDescription, array, CUDA_RESOURCE_DESC, res.array.hArray);
+  CHECK_MEMBER(ResourceDescription, mipmapped_array, CUDA_RESOURCE_DESC, res.mipmap.hMipmappedArray);
   CHECK_MEMBER(ResourceDescription, linear.address, CUDA_RESOURCE_DESC, res.linear.devPtr);
   CHECK_MEMBER(ResourceDescription, linear.format, CUDA_RESOURCE_DESC, res.linear.format);
   CHECK_MEMBER(ResourceDescription, linear.channels, CUDA_RESOURCE_DESC, res.linear.numChannels);
@@ -164,6 +165,8 @@ TEST_CASE("structures are those of cuda.h") {
   CHECK_MEMBER(TextureDescription, flags, CUDA_TEXTURE_DESC, flags);
   CHECK_MEMBER(TextureDescription, anisotropy, CUDA_TEXTURE_DESC, maxAnisotropy);
   CHECK_MEMBER(TextureDescription, level_filter, CUDA_TEXTURE_DESC, mipmapFilterMode);
+  CHECK_MEMBER(TextureDescription, level_bias, CUDA_TEXTURE_DESC, mipmapLevelBias);
+  CHECK_MEMBER(TextureDescription, lowest_level, CUDA_TEXTURE_DESC, minMipmapLevelClamp);
   CHECK_MEMBER(TextureDescription, highest_level, CUDA_TEXTURE_DESC, maxMipmapLevelClamp);
   CHECK_MEMBER(TextureDescription, border, CUDA_TEXTURE_DESC, borderColor);
 }

@@ -24,6 +24,9 @@ struct ArrayTag {
   ArrayDescription description{};
   DevicePointer address = 0; // of texels without padding, in the emulator's memory
 };
+struct MipmappedArrayTag {
+  std::vector<std::unique_ptr<ArrayTag>> levels; // in one allocation, that of level 0
+};
 struct TextureReferenceTag {
   emulator::TextureBinding binding;
 };

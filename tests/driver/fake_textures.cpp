@@ -93,6 +93,42 @@ ResultCode cuArray3DCreate_v2(ArrayHandle* array, const ArrayDescription* descri
   *array = made.release();
   return success;
 }
+ResultCode cuMipmappedArrayCreate(MipmappedArrayHandle* array, const ArrayDescription* description, unsigned levels) {
+  INJECT(cuMipmappedArrayCreate);
+  ArrayTag whole{*description};
+  emulator::TextureBinding binding = binding_of(whole);
+  binding.mipmap.count = levels;
+  if (levels == 0 || description->width >> (levels - 1) == 0) return invalid_value;
+  Result<uint64_t> address = gpu().memory.allocate(binding.bytes_of_levels(), "mipmapped array");
+  if (!address) return error_out_of_memory;
+  binding.address = *address;
+  auto made = std::make_unique<MipmappedArrayTag>();
+  for (unsigned number = 0; number < levels; ++number) {
+    const emulator::TextureBinding level = binding.level(number);
+    auto one = std::make_unique<ArrayTag>(whole);
+    one->address = level.address;
+    one->description.width = level.width;
+    one->description.height = level.height;
+    one->description.depth = level.depth;
+    gpu().arrays.insert(one.get());
+    made->levels.push_back(std::move(one));
+  }
+  *array = made.release();
+  return success;
+}
+ResultCode cuMipmappedArrayDestroy(MipmappedArrayHandle array) {
+  for (const auto& level : array->levels)
+    gpu().arrays.erase(level.get());
+  const bool released = gpu().memory.release(array->levels.front()->address).ok();
+  delete array;
+  return released ? success : invalid_value;
+}
+ResultCode cuMipmappedArrayGetLevel(ArrayHandle* level, MipmappedArrayHandle array, unsigned number) {
+  INJECT(cuMipmappedArrayGetLevel);
+  if (number >= array->levels.size()) return invalid_value;
+  *level = array->levels[number].get();
+  return success;
+}
 ResultCode cuArrayDestroy(ArrayHandle array) {
   if (gpu().arrays.erase(array) == 0) return invalid_handle;
   const bool released = gpu().memory.release(array->address).ok();
@@ -130,10 +166,22 @@ ResultCode cuTexObjectCreate(TextureObject* texture, const ResourceDescription* 
                              const TextureDescription* description, const void* view) {
   INJECT(cuTexObjectCreate);
   if (view || (resource->type == ResourceType::array && !gpu().arrays.contains(resource->array))) return invalid_value;
-  emulator::TextureBinding binding = resource->type == ResourceType::array
-                                         ? binding_of(*resource->array)
-                                         : binding_of(resource->linear.format, resource->linear.channels,
-                                                      resource->linear.address, resource->linear.bytes);
+  emulator::TextureBinding binding;
+  switch (resource->type) {
+  case ResourceType::array:
+    binding = binding_of(*resource->array);
+    break;
+  case ResourceType::mipmapped_array:
+    binding = binding_of(*resource->mipmapped_array->levels.front());
+    binding.mipmap = {static_cast<unsigned>(resource->mipmapped_array->levels.size()),
+                      static_cast<emulator::TextureFilter>(description->level_filter), description->level_bias,
+                      description->lowest_level, description->highest_level};
+    break;
+  case ResourceType::linear:
+    binding = binding_of(resource->linear.format, resource->linear.channels, resource->linear.address,
+                         resource->linear.bytes);
+    break;
+  }
   set_addressing(binding, description->address_modes[0]);
   set_filter(binding, description->filter);
   set_flags(binding, description->flags);

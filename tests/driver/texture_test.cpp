@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -212,6 +213,53 @@ buffer = "numbers"
 width = 64
 )toml";
 
+// Levels of 8 x 4, 4 x 2, 2 x 1 texels: blended between two levels, and level 1 by gradients.
+const std::string levels = header + R"(
+.visible .entry shrink(.param .u64 image, .param .u64 out) {
+  .reg .b64 %handle, %p, %o;
+  .reg .b32 %t;
+  .reg .f32 %c, %l, %z, %f<4>;
+  mov.u32 %t, %tid.x;
+  mul.wide.u32 %o, %t, 4;
+  ld.param.u64 %handle, [image];
+  ld.param.u64 %p, [out];
+  add.u64 %p, %p, %o;
+  cvt.rn.f32.u32 %c, %t;
+  mul.f32 %l, %c, 0f3d800000;
+  mul.f32 %c, %c, 0f3d000000;
+  mov.f32 %z, 0f00000000;
+  tex.level.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%handle, {%c, %c}], %l;
+  st.global.f32 [%p], %f0;
+  tex.grad.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%handle, {%c, %c}], {0f3e800000, %z}, {%z, %z};
+  st.global.f32 [%p+128], %f0;
+  ret;
+}
+)";
+const std::string levels_launch = R"toml(
+ptx = "k.ptx"
+[[launch]]
+kernel = "shrink"
+grid = 1
+block = 32
+args = [ { texture = "image" }, { buffer = "out" } ]
+[buffer.texels]
+type = "f32"
+count = 42
+init = "iota"
+[buffer.out]
+type = "f32"
+count = 64
+output = true
+[texture.image]
+buffer = "texels"
+width = 8
+height = 4
+normalised = true
+levels = 3
+level_filter = "linear"
+most_level = 1.5
+)toml";
+
 cuda::SessionResult run_on(cuda::Device& device, const std::string& ptx, const std::string& launch) {
   auto module = read_text(ptx);
   auto result = cuda::run_plan(make_plan(launch), *module, device);
@@ -227,7 +275,7 @@ TEST_CASE("sampling on the driver gives what it gives on the emulator") {
   auto gpu = open_fake();
   auto emulator = cuda::make_emulator_device();
   for (const auto& [ptx, launch] : {std::pair(sampling, sampling_launch), std::pair(storing, storing_launch),
-                                    std::pair(fetching, fetching_launch)}) {
+                                    std::pair(fetching, fetching_launch), std::pair(levels, levels_launch)}) {
     const cuda::SessionResult on_gpu = run_on(*gpu, ptx, launch), on_emulator = run_on(*emulator, ptx, launch);
     CHECK(on_gpu.buffers == on_emulator.buffers);
   }
@@ -244,6 +292,27 @@ TEST_CASE("what is stored to surfaces comes back to the buffers and is sampled b
     CHECK(texels[i] == i);
     CHECK(others[i] == ~i);
     CHECK(out[i] == i % 8 * 8 + i / 8); // read across the diagonal
+  }
+}
+
+TEST_CASE("textures with levels of detail") {
+  auto emulator = cuda::make_emulator_device();
+  const cuda::SessionResult result = run_on(*emulator, levels, levels_launch);
+  std::vector<float> out(64);
+  std::memcpy(out.data(), result.buffers[1].data(), 256);
+  // Texels are numbered through: level 0 from 0, level 1 from 32, level 2 from 40.
+  auto nearest = [](int level, float c) {
+    const int width = 8 >> level, height = 4 >> level, first[] = {0, 32, 40};
+    return static_cast<float>(first[level] + static_cast<int>(c * static_cast<float>(height)) * width +
+                              static_cast<int>(c * static_cast<float>(width)));
+  };
+  for (int i = 0; i < 32; ++i) {
+    const float c = static_cast<float>(i) / 32, level = std::min(static_cast<float>(i) / 16, 1.5f);
+    const int finer = static_cast<int>(level);
+    const float weight = level - static_cast<float>(finer);
+    const float coarse = weight > 0 ? nearest(finer + 1, c) : 0;
+    CHECK(out[i] == (1 - weight) * nearest(finer, c) + weight * coarse);
+    CHECK(out[32 + i] == nearest(1, c)); // a quarter of 8 texels is 2: level 1
   }
 }
 
@@ -272,11 +341,14 @@ TEST_CASE("handles are told apart by what a kernel does with them") {
 TEST_CASE("whatever texture call fails, the error names it and nothing leaks") {
   const std::string report = "texture_leaks_of_driver_tests";
   const std::pair<const char*, const std::string*> failures[] = {
-      {"cuArray3DCreate_v2", &sampling},     {"cuMemcpy3D_v2", &sampling},         {"cuTexObjectCreate", &sampling},
-      {"cuModuleGetTexRef", &sampling},      {"cuTexRefSetArray", &sampling},      {"cuTexRefSetFlags", &sampling},
-      {"cuTexRefSetAddressMode", &sampling}, {"cuTexRefSetFilterMode", &sampling}, {"cuSurfObjectCreate", &storing},
-      {"cuModuleGetSurfRef", &storing},      {"cuSurfRefSetArray", &storing},      {"cuTexRefSetFormat", &fetching},
-      {"cuTexRefSetAddress_v2", &fetching},
+      {"cuArray3DCreate_v2", &sampling},     {"cuMemcpy3D_v2", &sampling},
+      {"cuTexObjectCreate", &sampling},      {"cuModuleGetTexRef", &sampling},
+      {"cuTexRefSetArray", &sampling},       {"cuTexRefSetFlags", &sampling},
+      {"cuTexRefSetAddressMode", &sampling}, {"cuTexRefSetFilterMode", &sampling},
+      {"cuSurfObjectCreate", &storing},      {"cuModuleGetSurfRef", &storing},
+      {"cuSurfRefSetArray", &storing},       {"cuTexRefSetFormat", &fetching},
+      {"cuTexRefSetAddress_v2", &fetching},  {"cuMipmappedArrayCreate", &levels},
+      {"cuMipmappedArrayGetLevel", &levels},
   };
   for (const auto& [symbol, ptx] : failures) {
     CAPTURE(std::string(symbol));
@@ -287,6 +359,7 @@ TEST_CASE("whatever texture call fails, the error names it and nothing leaks") {
       auto module = read_text(*ptx);
       const launch::LaunchPlan plan = make_plan(ptx == &sampling  ? sampling_launch
                                                 : ptx == &storing ? storing_launch
+                                                : ptx == &levels  ? levels_launch
                                                                   : fetching_launch);
       auto result = cuda::run_plan(plan, *module, *gpu);
       REQUIRE(!result.ok());

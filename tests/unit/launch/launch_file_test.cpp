@@ -449,6 +449,15 @@ TEST_CASE("what is wrong with a file is said where it stands") {
       {head + launch_lines + "[texture.t]\nbuffer = 'a'\nwidth = 3\nheight = 2\npitch = 5\n" + buffer +
            "type = 'f32'\ncount = 7\n",
        "6:1: texture.t: needs 8 elements; buffer 'a' has 7"},
+      {head + launch_lines + "[texture.t]\nbuffer = 'a'\nwidth = 4\nheight = 2\nlevels = 3\n" + buffer +
+           "type = 'f32'\ncount = 10\n",
+       "6:1: texture.t: needs 11 elements; buffer 'a' has 10"},
+      {head + launch_lines + "[texture.t]\nbuffer = 'a'\nwidth = 4\nheight = 2\nlevels = 4\n" + buffer +
+           "type = 'f32'\ncount = 12\n",
+       "10:10: texture.t.levels is 4; expected 1 to 3"},
+      {head + launch_lines + "[texture.t]\nbuffer = 'a'\nwidth = 4\nlevel_bias = 1\n" + buffer +
+           "type = 'f32'\ncount = 12\n",
+       "9:14: texture.t.level_bias: is for textures with levels"},
       {head + launch_lines + "[texture.t]\nbuffer = 'a'\nwidth = 4\naddress = 'warp'\n" + buffer +
            "type = 'f32'\ncount = 4\n",
        "9:11: texture.t.address: expected one of \"clamp\", \"wrap\", \"mirror\", \"border\""},
