@@ -42,6 +42,7 @@ struct ExecOptions {
   bool study = false;
   std::string score;
   std::string html;
+  unsigned specialise = 0;
   unsigned host_threads = 0;
   bool check = false;
   bool counters = false;
@@ -160,15 +161,19 @@ std::string contradiction(const ExecOptions& options, bool on_gpu) {
     return "--verify runs both versions of each launch: leave out --passes and -O";
   if (rewrites && !options.capture.empty())
     return "--capture takes the original launches and what they leave: leave out --passes and -O";
+  const bool observes =
+      options.verify.passes_given || !options.capture.empty() || options.study || !options.score.empty();
+  if (options.specialise && observes)
+    return "--specialise replaces kernels of launches: leave out --verify, --capture, --study and --score";
   if (!options.html.empty() && !options.study && options.score.empty())
     return "--html is the page of --study and --score: give one of them";
   if (!on_gpu && options.autotune) return "--autotune times launches on a GPU: add --device cuda";
   if (on_gpu && looks_into_launches(options))
     return "with --device cuda kernels run on the GPU, where launches are only rewritten: of the options that look "
            "into "
-           "them there are --passes, -O, --autotune and --json";
-  if (options.autotune && !rewrites)
-    return "--autotune chooses between originals and what passes make: add -O or --passes";
+           "them there are --passes, -O, --specialise, --autotune and --json";
+  if (options.autotune && !rewrites && !options.specialise)
+    return "--autotune chooses between originals and what passes make: add -O, --passes or --specialise";
   if (options.captures != "hottest" && captures_of(options.captures) == 0)
     return "--capture-launches takes a number from 1 on, or hottest";
   return {};
@@ -247,6 +252,7 @@ int run_on_gpu(const ExecOptions& options, const std::string& passes, const Sess
   }
   cuda::interpose::GpuSettings settings;
   settings.passes = passes;
+  settings.specialise = options.specialise;
   settings.autotune = options.autotune;
   settings.log_level = cuda::log_level_of(session.log_level);
   if (!options.json.empty()) settings.report = std::filesystem::absolute(options.json).string();
@@ -286,6 +292,7 @@ int run_exec(const ExecOptions& options, const Session& session) {
   settings.counters = options.counters;
   if (!options.json.empty()) settings.json = std::filesystem::absolute(options.json).string();
   settings.passes = *passes;
+  settings.specialise = options.specialise;
   settings.verify = *verify;
   if (!options.capture.empty()) settings.capture = std::filesystem::absolute(options.capture).string();
   settings.captures = options.captures == "hottest" ? 0 : captures_of(options.captures);
@@ -330,6 +337,12 @@ Action set_up(Options& command, const Session& session) {
           .type_name("PIPELINE")
           .sets(options->pipeline.passes_given);
   command.add_flag("-O", options->pipeline.optimise, "the same with the best combination of passes").excludes(passes);
+  command
+      .add_option("--specialise", options->specialise,
+                  "make a kernel for each launch that the program repeats N times, with its block, grid and integers "
+                  "as literals; with --passes and -O rewritten further")
+      .type_name("N")
+      .range(0, 1000000000);
   command.add_flag(
       "--autotune", options->autotune,
       "with --device cuda: time originals and rewritten kernels in the program's own launches, and keep the "

@@ -170,7 +170,7 @@ public:
 private:
   Context();
   void reserve_addresses();
-  void show_launch_failure(const Kernel& kernel, const emulator::LaunchResult& result);
+  void show_launch_failure(const LaunchCall& call, const emulator::LaunchResult& result);
   void run_hooks_before(LaunchCall& call);
   void run_hooks_after(const LaunchCall& call, const emulator::LaunchResult& result);
   // Of the first hook that models launches.

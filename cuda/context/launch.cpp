@@ -116,13 +116,13 @@ Code Context::grid_workspace(uint64_t& address) {
   return memory_.write(address, std::as_bytes(std::span(head))) ? Code::success : Code::unknown;
 }
 
-void Context::show_launch_failure(const Kernel& kernel, const emulator::LaunchResult& result) {
-  const SourceFile& source = kernel.module->ir().source;
+void Context::show_launch_failure(const LaunchCall& call, const emulator::LaunchResult& result) {
+  const SourceFile& source = call.code->source;
   for (const emulator::Finding& finding : result.findings)
     show(finding.to_diagnostic(source), source);
   if (result.failure) {
     Diagnostic diagnostic = result.failure->to_diagnostic();
-    diagnostic.notes.push_back(fmt::format("in launch {} of this kernel", kernel.statistics.launches));
+    diagnostic.notes.push_back(fmt::format("in launch {} of this kernel", call.kernel.statistics.launches));
     show(diagnostic, source);
   }
 }
@@ -135,6 +135,8 @@ void Context::run_hooks_before(LaunchCall& call) {
     } catch (const std::exception& error) {
       log(LogLevel::warn, "launch of {}: {}", call.kernel.name, error.what());
       call.request = std::move(unchanged.request);
+      call.program = unchanged.program;
+      call.code = unchanged.code;
       call.rewritten = unchanged.rewritten;
       call.reason = error.what();
     }
@@ -158,11 +160,10 @@ std::optional<double> Context::modelled_seconds() const {
 }
 
 Result<emulator::LaunchResult> Context::carry_out(LaunchCall& call) {
-  emulator::Program& program = call.kernel.module->program();
-  program.set_textures(textures_);
   const auto launch = [&] {
+    call.program->set_textures(textures_);
     const auto start = std::chrono::steady_clock::now();
-    Result<emulator::LaunchResult> result = program.launch(call.request);
+    Result<emulator::LaunchResult> result = call.program->launch(call.request);
     call.kernel.statistics.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;
   };
@@ -174,6 +175,8 @@ Result<emulator::LaunchResult> Context::carry_out(LaunchCall& call) {
     call.reason = result.error().message;
     call.rewritten = false;
     call.request = asked_for;
+    call.program = &call.kernel.module->program();
+    call.code = &call.kernel.module->ir();
     result = launch();
   }
   if (result) run_hooks_after(call, *result);
@@ -183,7 +186,7 @@ Result<emulator::LaunchResult> Context::carry_out(LaunchCall& call) {
 Code Context::launch(Kernel& kernel, const LaunchShape& shape, std::vector<std::byte> arguments) {
   if (fault_ != Code::success) return Code::success; // of an earlier node of the same graph
   if (const Code code = check_launch(kernel, shape); code != Code::success) return code;
-  LaunchCall call{*this, kernel, {}, shape.cooperative, ++launches_};
+  LaunchCall call{*this, kernel, {}, &kernel.module->program(), &kernel.module->ir(), shape.cooperative, ++launches_};
   emulator::LaunchRequest& request = call.request;
   request.kernel = kernel.name;
   request.grid = shape.grid;
@@ -212,7 +215,7 @@ Code Context::launch(Kernel& kernel, const LaunchShape& shape, std::vector<std::
     std::lock_guard lock(printed_mutex_);
     printed_ += result->printed;
   }
-  show_launch_failure(kernel, *result);
+  show_launch_failure(call, *result);
   if (result->failure) fault_ = code_of(*result->failure);
   return Code::success;
 }

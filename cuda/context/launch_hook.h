@@ -22,6 +22,8 @@ struct LaunchCall {
   Context& context;
   Kernel& kernel;                  // the kernel that the program launches
   emulator::LaunchRequest request; // the request that is executed
+  emulator::Program* program;      // that has its kernel: the kernel's module's, unless a hook has others
+  const ir::Module* code;          // of that program
   bool cooperative = false;
   uint64_t number = 0;    // index among the program's launches, from 1
   bool rewritten = false; // the request executes other code than the program's

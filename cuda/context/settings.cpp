@@ -43,6 +43,7 @@ std::vector<std::string> environment_of(const Settings& settings) {
   add("PTXREWRITE_COUNTERS", settings.counters ? "1" : "");
   add("PTXREWRITE_REPORT", settings.json);
   add("PTXREWRITE_EXEC_PASSES", settings.passes);
+  add("PTXREWRITE_SPECIALISE", std::to_string(settings.specialise));
   add("PTXREWRITE_EXEC_VERIFY", settings.verify);
   add("PTXREWRITE_CAPTURE", settings.capture);
   add("PTXREWRITE_CAPTURES", std::to_string(settings.captures));
@@ -66,6 +67,7 @@ Settings settings_from_environment() {
   settings.counters = !text_of("PTXREWRITE_COUNTERS").empty();
   settings.json = text_of("PTXREWRITE_REPORT");
   settings.passes = text_of("PTXREWRITE_EXEC_PASSES");
+  settings.specialise = number_of("PTXREWRITE_SPECIALISE");
   settings.verify = text_of("PTXREWRITE_EXEC_VERIFY");
   settings.capture = text_of("PTXREWRITE_CAPTURE");
   settings.captures = number_of("PTXREWRITE_CAPTURES");

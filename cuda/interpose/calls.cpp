@@ -34,7 +34,7 @@ struct LaunchConfiguration {
 class FileImage {
 public:
   explicit FileImage(const char* path) {
-    if (!path || Programs::get().settings().passes.empty()) return;
+    if (!path || !Programs::get().settings().changes_kernels()) return;
     if (Result<std::string> bytes = read_image(path)) bytes_ = *std::move(bytes);
   }
   const void* data() const { return bytes_.empty() ? nullptr : bytes_.c_str(); }
@@ -58,7 +58,7 @@ int launch(void* function, const LaunchShape& shape, void** arguments, void** ex
   InterposedKernel* const kernel = programs.find_kernel(function);
   if (!kernel) return start(function, shape, arguments, extra);
   try {
-    if (!kernel->has_variants) {
+    if (!kernel->has_variants && !programs.settings().specialise) {
       programs.count(*kernel, kernel->program->code.changed.contains(kernel->name), "the passes do not change it");
       return start(function, shape, arguments, extra);
     }
@@ -75,6 +75,7 @@ int launch(void* function, const LaunchShape& shape, void** arguments, void** ex
       const int status = start(variant->function, its, variant->arguments.data(), nullptr);
       timer.finish(status);
       programs.count(*kernel, status == success, "the driver does not start the variant");
+      if (status == success && variant->is_for_launch) programs.count_for_launch(*kernel);
       if (status == success) return status;
     }
   } catch (const std::exception& error) {

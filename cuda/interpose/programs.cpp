@@ -31,6 +31,11 @@ Rewriter& rewriter() {
   return set;
 }
 
+Specialiser& specialiser() {
+  static Specialiser set = nullptr;
+  return set;
+}
+
 // The original's parameters as one block; nothing if the launch does not provide them, which the driver then reports.
 std::optional<std::vector<std::byte>> packed(const launch::Signature& signature, void** arguments, void** extra) {
   std::vector<std::byte> bytes(signature.bytes);
@@ -58,6 +63,39 @@ void set_driver_attribute(const Program& program, void* function, int attribute,
     driver.set_function_attribute(function, attribute, value);
 }
 
+void unload(const Program& program, void* handle) {
+  const RealDriver& driver = RealDriver::get();
+  program.is_library ? driver.unload_library(handle) : driver.module_unload(handle);
+}
+
+// Modules may be loaded while another thread captures a stream: CUDA forbids it only in the default mode.
+class RelaxedCapture {
+public:
+  RelaxedCapture() { RealDriver::get().exchange_capture_mode(&mode_); }
+  ~RelaxedCapture() { RealDriver::get().exchange_capture_mode(&mode_); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+private:
+  int mode_ = 2; // CU_STREAM_CAPTURE_MODE_RELAXED; then the thread's own
+};
+
+// Loads the code as the original's kind of module. Returns nullptr if the driver rejects it.
+void* loaded(const Program& program, const std::string& text, const std::string& entry, void*& function) {
+  const RelaxedCapture relaxed;
+  const RealDriver& driver = RealDriver::get();
+  void* handle = nullptr;
+  const int status = program.is_library
+                         ? driver.load_library_data(&handle, text.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0)
+                         : driver.module_load_data(&handle, text.c_str());
+  if (status != success) return nullptr;
+  const int found = program.is_library ? driver.kernel_of_library(&function, handle, entry.c_str())
+                                       : driver.module_function(&function, handle, entry.c_str());
+  if (found == success) return handle;
+  unload(program, handle);
+  return nullptr;
+}
+
 // Why the variant's launch is not possible; "" if it is.
 std::string objection_to(const LaunchShape& shape, const launch::VariantChoice& choice) {
   if (shape.keeps_shape && (choice.grid != launch::GridMode::same || choice.block != shape.block))
@@ -72,6 +110,22 @@ uint64_t resident_blocks(void* function, const launch::Dim3& block, uint32_t dyn
   int blocks = 0;
   RealDriver::get().resident_blocks(&blocks, function, static_cast<int>(block.count()), dynamic_shared);
   return static_cast<uint64_t>(std::max(blocks, 1)) * static_cast<uint64_t>(device_attribute(multiprocessors));
+}
+
+std::shared_ptr<VariantLaunch> variant_launch(std::string entry, void* function, const launch::Signature& signature,
+                                              const LaunchShape& shape, launch::VariantChoice choice) {
+  auto launch = std::make_shared<VariantLaunch>();
+  launch->entry = std::move(entry);
+  launch->function = function;
+  launch->shape = shape;
+  launch->shape.block = choice.block;
+  if (choice.grid == launch::GridMode::persistent)
+    launch->shape.grid =
+        launch::persistent_grid(shape.grid, resident_blocks(function, choice.block, shape.dynamic_shared));
+  launch->parameters = std::move(choice.parameter_block);
+  for (const launch::Parameter& parameter : signature.parameters)
+    launch->arguments.push_back(launch->parameters.data() + parameter.offset);
+  return launch;
 }
 
 std::string joined(const std::vector<std::string>& reasons) {
@@ -95,6 +149,16 @@ void set_rewriter(Rewriter made) {
 Result<RewrittenProgram> rewrite_program(const std::string& ptx, const std::string& label, const std::string& passes) {
   if (!rewriter()) return Error{"no passes here", {}};
   return rewriter()(ptx, label, passes);
+}
+
+void set_specialiser(Specialiser made) {
+  specialiser() = made;
+}
+
+Result<ProgramForLaunch> program_for_launch(const ir::Module& original, const std::string& kernel,
+                                            const std::string& words, const std::string& passes) {
+  if (!specialiser()) return Error{"no passes here", {}};
+  return specialiser()(original, kernel, words, passes);
 }
 
 Programs& Programs::get() {
@@ -124,8 +188,9 @@ std::unique_ptr<Program> Programs::rewrite(const void* image) {
     log(LogLevel::warn, "{} is not rewritten: {}", program->label, code.error().message);
     return nullptr;
   }
-  if (!code->module) return nullptr;
+  if (!code->module && !settings_.specialise) return nullptr;
   program->code = *std::move(code);
+  if (!program->code.module) return program;
   Result<launch::Variants> variants = launch::Variants::of(*program->code.module, nullptr);
   if (!variants) {
     log(LogLevel::warn, "{} is not rewritten: {}", program->label, variants.error().message);
@@ -137,9 +202,11 @@ std::unique_ptr<Program> Programs::rewrite(const void* image) {
 
 int Programs::load(const void* image, void** handle, bool is_library, const std::function<int(const void*)>& start) {
   std::unique_ptr<Program> program;
-  if (image && handle && !settings_.passes.empty()) program = rewrite(image);
+  if (image && handle && settings_.changes_kernels()) program = rewrite(image);
   if (!program) return start(image);
-  if (const int status = start(program->code.text.c_str()); status != success) {
+  if (!program->code.module) {
+    if (const int status = start(image); status != success) return status;
+  } else if (const int status = start(program->code.text.c_str()); status != success) {
     log(LogLevel::warn, "{}: the driver does not take it rewritten (error {}): it runs as it is", program->label,
         status);
     return start(image);
@@ -156,7 +223,13 @@ void Programs::forget(void* handle) {
   std::unique_lock lock(mutex_);
   const auto found = programs_.find(handle);
   if (found == programs_.end()) return;
-  const Program* const gone = found->second;
+  Program* const gone = found->second;
+  for (auto& [name, kernel] : gone->kernels) {
+    std::lock_guard kernel_lock(kernel->mutex);
+    for (auto& [words, made] : kernel->for_launches)
+      unload(*gone, made.handle);
+    kernel->for_launches.clear();
+  }
   std::erase_if(programs_, [&](const auto& entry) { return entry.second == gone; });
   std::erase_if(kernels_, [&](const auto& entry) { return entry.second->program == gone; });
 }
@@ -168,13 +241,13 @@ void Programs::found_kernel(void* module, const char* name, void* function) {
   Program& program = *found->second;
   std::unique_ptr<InterposedKernel>& kernel = program.kernels[name];
   if (!kernel) {
-    const ir::Function* const text = launch::find_kernel(*program.code.module, name);
+    const ir::Function* const text = launch::find_kernel(program.module(), name);
     if (!text) return;
     kernel = std::make_unique<InterposedKernel>();
     kernel->program = &program;
     kernel->name = name;
     kernel->signature = launch::signature_of(*text);
-    kernel->has_variants = !program.variants.of_kernel(name).empty();
+    kernel->has_variants = program.code.module && !program.variants.of_kernel(name).empty();
   }
   kernels_[function] = kernel.get();
 }
@@ -202,6 +275,8 @@ void Programs::set_attribute(void* function, int attribute, int value) {
   kernel->attributes[attribute] = value;
   for (auto& [name, variant] : kernel->variants)
     if (variant.function) set_driver_attribute(*kernel->program, variant.function, attribute, value);
+  for (auto& [words, made] : kernel->for_launches)
+    set_driver_attribute(*kernel->program, made.function, attribute, value);
 }
 
 // The driver's handle of a variant, with the original's attributes. The kernel must be locked.
@@ -223,10 +298,56 @@ std::optional<KernelVariant> Programs::variant_of(InterposedKernel& kernel, cons
   return variant.function ? std::optional(variant) : std::nullopt;
 }
 
+// The kernel must be locked.
+void Programs::make_for_launch(InterposedKernel& kernel, const std::string& words) {
+  const Program& program = *kernel.program;
+  Result<ProgramForLaunch> code = program_for_launch(*program.code.original, kernel.name, words, settings_.passes);
+  if (!code) {
+    kernel.not_made.insert(code.error().message);
+    return;
+  }
+  const std::string entry = code->variants.of_kernel(kernel.name).front().entry;
+  KernelForLaunch made{*std::move(code), nullptr, nullptr};
+  made.handle = loaded(program, made.code.text, entry, made.function);
+  if (!made.handle) {
+    kernel.not_made.insert("the driver does not take it");
+    return;
+  }
+  for (const auto& [attribute, value] : kernel.attributes)
+    set_driver_attribute(program, made.function, attribute, value);
+  ++kernel.made;
+  kernel.for_launches.emplace(words, std::move(made));
+}
+
+// True if there is a kernel for this launch, which is then the choice. The kernel must be locked.
+bool Programs::choose_for_launch(InterposedKernel& kernel, const LaunchShape& shape, RememberedChoice& made) {
+  const auto known = kernel.for_launches.find(made.words);
+  if (known == kernel.for_launches.end()) return false;
+  const KernelForLaunch& own = known->second;
+  Result<launch::VariantChoice> choice =
+      own.code.variants.choose(kernel.name, made.parameters, shape.grid, shape.block);
+  if (!choice || choice->is_original || choice->grid != launch::GridMode::same || choice->block != shape.block)
+    return false;
+  const std::string entry = std::string(own.code.module->text(choice->entry->name)) + " for " + made.words;
+  auto launch = variant_launch(entry, own.function, launch::signature_of(*choice->entry), shape, *std::move(choice));
+  launch->is_for_launch = true;
+  made.launch = std::move(launch);
+  made.words.clear();
+  return true;
+}
+
 RememberedChoice Programs::choose(InterposedKernel& kernel, const LaunchShape& shape,
                                   std::vector<std::byte> parameters) {
   RememberedChoice made{std::move(parameters), shape.grid, shape.block, shape.dynamic_shared,
-                        shape.keeps_shape,     {},         {}};
+                        shape.keeps_shape,     {},         {},          {}};
+  if (settings_.specialise && !shape.keeps_shape) {
+    if (!kernel.words)
+      if (const ir::Function* const text = launch::find_kernel(*kernel.program->code.original, kernel.name))
+        kernel.words.emplace(*kernel.program->code.original, *text);
+    if (kernel.words) made.words = kernel.words->of(shape.grid, shape.block, made.parameters);
+    if (choose_for_launch(kernel, shape, made)) return made;
+  }
+  if (!kernel.has_variants) return made.reason = "the passes do not change it", made;
   Result<launch::VariantChoice> choice =
       kernel.program->variants.choose(kernel.name, made.parameters, shape.grid, shape.block);
   if (!choice) return made.reason = choice.error().message, made;
@@ -234,18 +355,8 @@ RememberedChoice Programs::choose(InterposedKernel& kernel, const LaunchShape& s
   if (const std::string why = objection_to(shape, *choice); !why.empty()) return made.reason = why, made;
   const std::optional<KernelVariant> variant = variant_of(kernel, *choice->entry);
   if (!variant) return made.reason = "the driver does not know the variant", made;
-  auto launch = std::make_shared<VariantLaunch>();
-  launch->entry = kernel.program->code.module->text(choice->entry->name);
-  launch->function = variant->function;
-  launch->shape = shape;
-  launch->shape.block = choice->block;
-  if (choice->grid == launch::GridMode::persistent)
-    launch->shape.grid =
-        launch::persistent_grid(shape.grid, resident_blocks(variant->function, choice->block, shape.dynamic_shared));
-  launch->parameters = std::move(choice->parameter_block);
-  for (const launch::Parameter& parameter : variant->signature.parameters)
-    launch->arguments.push_back(launch->parameters.data() + parameter.offset);
-  made.launch = std::move(launch);
+  const std::string entry(kernel.program->code.module->text(choice->entry->name));
+  made.launch = variant_launch(entry, variant->function, variant->signature, shape, *std::move(choice));
   return made;
 }
 
@@ -267,10 +378,16 @@ std::shared_ptr<const VariantLaunch> Programs::variant_for(InterposedKernel& ker
         kernel.remembered.begin() + static_cast<std::ptrdiff_t>(kernel.next_remembered++ % kernel.remembered.size());
     *known = choose(kernel, shape, *std::move(parameters));
   }
+  if (!known->words.empty() && kernel.repeated.is_due(known->words, settings_.specialise)) {
+    make_for_launch(kernel, known->words);
+    if (!choose_for_launch(kernel, shape, *known)) known->words.clear();
+  } else if (!known->words.empty()) {
+    choose_for_launch(kernel, shape, *known); // made for a launch with other addresses
+  }
   if (known->launch) return known->launch;
   const std::string reason = known->reason;
   lock.unlock();
-  count(kernel, false, reason);
+  count(kernel, !kernel.has_variants && kernel.program->code.changed.contains(kernel.name), reason);
   return nullptr;
 }
 
@@ -290,6 +407,11 @@ void Programs::count(InterposedKernel& kernel, bool is_rewritten, std::string_vi
     ++known->second;
   else
     kernel.reasons.emplace(reason, 1);
+}
+
+void Programs::count_for_launch(InterposedKernel& kernel) {
+  std::lock_guard lock(kernel.mutex);
+  ++kernel.specialised;
 }
 
 } // namespace ptxrewrite::cuda::interpose

@@ -8,6 +8,7 @@
 #include "cuda/interpose/rewriter.h"
 #include "cuda/interpose/settings.h"
 #include "cuda/interpose/tuning.h"
+#include "launch/repeated_launches.h"
 #include "launch/signature.h"
 
 #include <array>
@@ -18,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <shared_mutex>
 #include <span>
 #include <string>
@@ -39,10 +41,18 @@ struct LaunchShape {
 // The parameters of a variant's launch.
 struct VariantLaunch {
   std::string entry;
-  void* function = nullptr; // CUfunction, for libraries CUkernel
-  LaunchShape shape;        // except for the stream
+  void* function = nullptr;   // CUfunction, for libraries CUkernel
+  LaunchShape shape;          // except for the stream
+  bool is_for_launch = false; // of a kernel for this launch alone
   std::vector<std::byte> parameters;
   mutable std::vector<void*> arguments; // pointers into `parameters`, read by the driver
+};
+
+// A kernel for one launch, in a module of its own.
+struct KernelForLaunch {
+  ProgramForLaunch code;
+  void* handle = nullptr;   // CUmodule or CUlibrary, as that of the original
+  void* function = nullptr; // CUfunction or CUkernel
 };
 
 struct KernelVariant {
@@ -58,6 +68,7 @@ struct RememberedChoice {
   bool keeps_shape = false;
   std::string reason;                          // why the original is launched
   std::shared_ptr<const VariantLaunch> launch; // nullptr: the original is launched
+  std::string words;                           // of launch::LaunchWords, while a kernel for this launch may be made
 };
 
 // A launch between two timing events.
@@ -83,11 +94,17 @@ struct InterposedKernel {
   std::map<std::string, uint64_t, std::less<>> reasons; // why originals were launched, and how often
   std::map<std::string, Tuning> tunings;                // by variant, grid, block and shared memory
   std::vector<TimedLaunch> timed;                       // launches whose events are pending
+  std::optional<launch::LaunchWords> words;
+  launch::RepeatedLaunches repeated;
+  std::map<std::string, KernelForLaunch> for_launches; // by the launch's words
+  uint64_t specialised = 0, made = 0;                  // launches, kernels for one launch
+  std::set<std::string> not_made;                      // why others were not made
 };
 
 struct Program {
   std::string label;
   RewrittenProgram code;
+  const ir::Module& module() const { return code.module ? *code.module : *code.original; } // that runs
   launch::Variants variants;
   void* handle = nullptr; // CUmodule or CUlibrary
   bool is_library = false;
@@ -120,6 +137,7 @@ public:
                                                    void** extra);
   // Counts a launch that was executed.
   void count(InterposedKernel& kernel, bool is_rewritten, std::string_view reason);
+  void count_for_launch(InterposedKernel& kernel);
   // Every module that was rewritten, including unloaded ones.
   std::vector<const Program*> all();
 
@@ -128,6 +146,8 @@ private:
   std::unique_ptr<Program> rewrite(const void* image);
   std::optional<KernelVariant> variant_of(InterposedKernel& kernel, const ir::Function& entry);
   RememberedChoice choose(InterposedKernel& kernel, const LaunchShape& shape, std::vector<std::byte> parameters);
+  bool choose_for_launch(InterposedKernel& kernel, const LaunchShape& shape, RememberedChoice& made);
+  void make_for_launch(InterposedKernel& kernel, const std::string& words);
 
   GpuSettings settings_;
   std::shared_mutex mutex_;

@@ -12,6 +12,7 @@
   ROW(device_attribute, cuDeviceGetAttribute, (int*, int, int))                                                        \
   ROW(resident_blocks, cuOccupancyMaxActiveBlocksPerMultiprocessor, (int*, void*, int, size_t))                        \
   ROW(stream_is_capturing, cuStreamIsCapturing, (void*, int*))                                                         \
+  ROW(exchange_capture_mode, cuThreadExchangeStreamCaptureMode, (int*))                                                \
   ROW(module_load, cuModuleLoad, (void**, const char*))                                                                \
   ROW(module_load_data, cuModuleLoadData, (void**, const void*))                                                       \
   ROW(module_load_data_ex, cuModuleLoadDataEx, (void**, const void*, unsigned, int*, void**))                          \

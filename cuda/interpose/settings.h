@@ -3,16 +3,20 @@
 
 #include "cuda/context/settings.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace ptxrewrite::cuda::interpose {
 
 struct GpuSettings {
-  std::string passes; // a pipeline; "": modules are not rewritten
-  std::string report; // path of the JSON report; "" if none
+  std::string passes;      // a pipeline; "": modules are not rewritten
+  std::string report;      // path of the JSON report; "" if none
+  uint64_t specialise = 0; // kernels get code for a launch after so many equal ones; 0: never
   bool autotune = false;
   LogLevel log_level = LogLevel::warn;
+
+  bool changes_kernels() const { return !passes.empty() || specialise > 0; }
 };
 
 // The settings as NAME=VALUE, for gpu_settings_from_environment.

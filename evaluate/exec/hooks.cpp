@@ -3,6 +3,7 @@
 #include "evaluate/exec/capturing.h"
 #include "evaluate/exec/comparing.h"
 #include "evaluate/exec/rewriting.h"
+#include "evaluate/exec/specialising.h"
 #include "evaluate/exec/studying.h"
 
 namespace ptxrewrite::evaluate {
@@ -23,6 +24,7 @@ cuda::LaunchHooks make_hooks(const cuda::Settings& settings) {
     hooks.push_back(std::make_unique<StudyingHook>(
         StudyingSettings{settings.study, settings.machine, settings.score, settings.passes, settings.html}, images));
   if (!settings.verify.empty()) hooks.push_back(std::make_unique<ComparingHook>(settings.verify, images));
+  if (settings.specialise) hooks.push_back(std::make_unique<SpecialisingHook>(settings.specialise, settings.passes));
   if (!settings.passes.empty()) hooks.push_back(std::make_unique<RewritingHook>(settings.passes));
   return hooks;
 }

@@ -87,6 +87,7 @@ std::unique_ptr<ir::Module> RewritingHook::replacement(const ir::Module& origina
 }
 
 void RewritingHook::before(cuda::LaunchCall& call) {
+  if (call.rewritten) return; // a kernel for this launch
   const cuda::Module& module = *call.kernel.module;
   const KnownModule& known = modules_[&module.original()];
   if (&module.ir() == &module.original()) {

@@ -2,6 +2,7 @@
 // is linked into the library that programs load.
 #include "cuda/interpose/rewriter.h"
 #include "cuda/interpose/programs.h"
+#include "evaluate/common/kernel_for_launch.h"
 #include "evaluate/common/program_rewrite.h"
 #include "grammar/reader.h"
 #include "support/diagnostic.h"
@@ -19,15 +20,29 @@ using cuda::interpose::RewrittenProgram;
 
 Result<RewrittenProgram> rewrite_on_gpu(const std::string& ptx, const std::string& label, const std::string& passes) {
   Diagnostics diagnostics;
-  const std::unique_ptr<ir::Module> original = grammar::read_module(SourceFile(label, ptx), diagnostics);
+  std::unique_ptr<ir::Module> original = grammar::read_module(SourceFile(label, ptx), diagnostics);
   if (!original) {
     for (const Diagnostic& diagnostic : diagnostics.list())
       if (diagnostic.severity == Severity::error) return Error{diagnostic.message, diagnostic.range};
     return Error{"cannot be read", {}};
   }
-  Result<RewrittenModule> made = rewrite_for_program(*original, passes);
+  RewrittenProgram program;
+  if (!passes.empty()) {
+    Result<RewrittenModule> made = rewrite_for_program(*original, passes);
+    if (!made) return made.error();
+    program.module = std::move(made->module);
+    program.text = std::move(made->text);
+    program.changed = std::move(made->changed);
+  }
+  program.original = std::move(original);
+  return program;
+}
+
+Result<cuda::interpose::ProgramForLaunch> specialise_on_gpu(const ir::Module& original, const std::string& kernel,
+                                                            const std::string& words, const std::string& passes) {
+  Result<KernelForLaunch> made = kernel_for_launch(original, kernel, words, passes);
   if (!made) return made.error();
-  return RewrittenProgram{std::move(made->module), std::move(made->text), std::move(made->changed)};
+  return cuda::interpose::ProgramForLaunch{std::move(made->module), std::move(made->text), std::move(made->variants)};
 }
 
 std::vector<LaunchCounts> counts_of(Programs& programs) {
@@ -41,19 +56,40 @@ std::vector<LaunchCounts> counts_of(Programs& programs) {
   return all;
 }
 
-[[maybe_unused]] const bool is_set = (cuda::interpose::set_rewriter(rewrite_on_gpu), true);
+std::vector<SpecialisedCounts> specialised_counts_of(Programs& programs) {
+  std::vector<SpecialisedCounts> all;
+  for (const cuda::interpose::Program* program : programs.all())
+    for (const auto& [name, kernel] : program->kernels) {
+      std::lock_guard lock(kernel->mutex);
+      if (kernel->rewritten + kernel->original > 0)
+        all.push_back(
+            {name, kernel->rewritten + kernel->original, kernel->specialised, kernel->made, kernel->not_made});
+    }
+  return all;
+}
+
+[[maybe_unused]] const bool is_set =
+    (cuda::interpose::set_rewriter(rewrite_on_gpu), cuda::interpose::set_specialiser(specialise_on_gpu), true);
 
 [[gnu::destructor]] void report() {
   Programs& programs = Programs::get();
-  const std::string& passes = programs.settings().passes;
-  if (passes.empty()) return;
-  const std::vector<LaunchCounts> counts = counts_of(programs);
-  std::fputs(launch_counts_text(passes, counts).c_str(), stderr);
-  if (programs.settings().report.empty()) return;
-  std::FILE* const file = std::fopen(programs.settings().report.c_str(), "w");
-  const std::string text = fmt::format("{{\"rewriting\": {}}}\n", launch_counts_json(passes, counts));
+  const cuda::interpose::GpuSettings& settings = programs.settings();
+  std::vector<std::string> members;
+  if (!settings.passes.empty()) {
+    const std::vector<LaunchCounts> counts = counts_of(programs);
+    std::fputs(launch_counts_text(settings.passes, counts).c_str(), stderr);
+    members.push_back("\"rewriting\": " + launch_counts_json(settings.passes, counts));
+  }
+  if (settings.specialise) {
+    const std::vector<SpecialisedCounts> counts = specialised_counts_of(programs);
+    std::fputs(specialised_counts_text(settings.specialise, counts).c_str(), stderr);
+    members.push_back("\"specialising\": " + specialised_counts_json(settings.specialise, counts));
+  }
+  if (members.empty() || settings.report.empty()) return;
+  std::FILE* const file = std::fopen(settings.report.c_str(), "w");
+  const std::string text = fmt::format("{{{}}}\n", fmt::join(members, ", "));
   if (!file || std::fputs(text.c_str(), file) < 0 || std::fclose(file) != 0)
-    fmt::print(stderr, "ptxrewrite: error: cannot write {}\n", programs.settings().report);
+    fmt::print(stderr, "ptxrewrite: error: cannot write {}\n", settings.report);
 }
 
 } // namespace

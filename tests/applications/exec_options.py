@@ -32,9 +32,11 @@ class Runner:
         os.makedirs(self.folder, exist_ok=True)
 
     def compile(self, name):
-        program = os.path.join(self.folder, name)
-        subprocess.run([self.nvcc, "-cudart", "shared", "-arch=sm_80", os.path.join(HERE, name + ".cu"), "-o", program],
-                       check=True)
+        name, kind = os.path.splitext(name)
+        program = os.path.join(self.folder, os.path.basename(name))
+        subprocess.run([self.nvcc, "-cudart", "shared", "-arch=sm_80", "-I", os.path.join(HERE, "../.."),
+                        os.path.join(HERE, name + (kind or ".cu")), "-o",
+                        program, "-lcuda"], check=True)
         return program
 
     def run(self, *arguments):
@@ -82,6 +84,29 @@ def check_passes(runner):
     expect(report["rewriting"]["passes"] == OPTIMISING, "-O is all families")
     child = runner.run("exec", "--passes", "r2d3", "--", program)
     expect(child.returncode == 2 and "r2d3" in child.stderr and not child.stdout, "a wrong name ends it before the start")
+
+
+def check_specialise(runner):
+    program = runner.compile("calls/repeated_launches.cpp")
+    report, _ = runner.exec(program, "--counters")
+    usual = {row["kernel"]: row["warp_instructions"] for row in report["kernels"]}
+    for options in ((), ("-O",)):
+        report, _ = runner.exec(program, "--counters", "--specialise", "4", *options)
+        expect(report["specialising"]["after"] == 4, "the report says after how many launches")
+        rows = {row["kernel"]: row for row in report["specialising"]["kernels"]}
+        sums, tally = rows["sum_taps"], rows["tally"]
+        # Of 20 with three taps 17, of 5 with two taps 2; one launch with another grid.
+        expect((sums["launches"], sums["specialised_launches"], sums["made"]) == (26, 19, 2), f"launches of sums: {sums}")
+        expect((tally["launches"], tally["specialised_launches"], tally["made"]) == (6, 0, 0), f"of tally: {tally}")
+        expect(tally["reasons"] == ["its module has the variable 'launches'"], f"why not: {tally['reasons']}")
+        now = {row["kernel"]: row["warp_instructions"] for row in report["kernels"]}
+        expect(now["sum_taps"] < usual["sum_taps"] and now["tally"] == usual["tally"], f"{usual} became {now}")
+        if options:
+            (row,) = [row for row in report["rewriting"]["kernels"] if row["kernel"] == "sum_taps"]
+            expect(row["rewritten_launches"] >= 19, f"rewritten launches: {row}")
+    for options in (("--verify", "r2d2"), ("--capture", "captured"), ("--study",)):
+        child = runner.run("exec", "--specialise", "4", *options, "--", program)
+        expect(child.returncode == 2 and not child.stdout, f"--specialise and {options[0]} exclude each other")
 
 
 def check_unusual_memory(runner):
@@ -264,7 +289,7 @@ def check_matrix_sums(runner):
     runner.exec(program, "--matrix-sums", "hopper", "--verify", OPTIMISING)
 
 
-CASES = {"passes": check_passes, "verify": check_verify, "capture": check_capture, "study": check_study,
+CASES = {"passes": check_passes, "specialise": check_specialise, "verify": check_verify, "capture": check_capture, "study": check_study,
          "events": check_events, "matrix_sums": check_matrix_sums, "memory": check_unusual_memory}
 
 

@@ -29,12 +29,17 @@ def expect(condition, what):
 class Runner:
     def __init__(self, options):
         self.options = options
-        self.program = os.path.join(options.folder, "interposed")
+        self.program = self.compile("interposed.cpp")
+
+    def compile(self, source):
+        options = self.options
+        program = os.path.join(options.folder, os.path.splitext(os.path.basename(source))[0])
         stubs = os.path.join(os.path.dirname(os.path.realpath(options.nvcc)), "../lib64/stubs")
         # Only the driver's name is needed for linking; without a toolkit's stub, the emulated driver has it, too.
         libraries = stubs if os.path.isdir(stubs) else os.path.dirname(options.driver)
-        subprocess.run([options.nvcc, "-std=c++17", "-cudart", "none", "-I", os.path.join(HERE, "../.."), os.path.join(HERE, "interposed.cpp"), "-o",
-                        self.program, f"-L{libraries}", "-lcuda"], check=True)
+        subprocess.run([options.nvcc, "-std=c++17", "-cudart", "none", "-I", os.path.join(HERE, "../.."),
+                        os.path.join(HERE, source), "-o", program, f"-L{libraries}", "-lcuda"], check=True)
+        return program
 
     def exec(self, words, arguments=(), code=0, device=("--device", "cuda"), **environment):
         report = os.path.join(self.options.folder, "interposed.json")
@@ -52,7 +57,7 @@ class Runner:
             return None, child
         with open(report, encoding="utf-8") as file:
             document = json.load(file)
-        if "rewriting" not in document:
+        if "rewriting" not in document or "specialising" in document:
             return document, child
         return [(row["rewritten_launches"], row["original_launches"], row["reasons"])
                 for row in document["rewriting"]["kernels"]], child
@@ -61,6 +66,27 @@ class Runner:
 def names_of(library):
     text = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
     return {line.split()[-1] for line in text.splitlines()}
+
+
+# Kernels for launches that are repeated: counts as in exec_options.py.
+def check_specialise(runner):
+    usual = runner.program
+    # No two launches have the same numbers.
+    document, _ = runner.exec(["--specialise", "2"])
+    expect([(row["specialised_launches"], row["made"]) for row in document["specialising"]["kernels"]] == [(0, 0)] * 2,
+           f"launches that differ: {document}")
+    runner.program = runner.compile("calls/repeated_launches.cpp")
+    for words in (["--specialise", "4"], ["--specialise", "4", "-O"], ["--specialise", "4", "-O", "--autotune"]):
+        document, _ = runner.exec(words)
+        rows = {row["kernel"]: row for row in document["specialising"]["kernels"]}
+        sums = rows["sum_taps"]
+        expect((sums["launches"], sums["made"]) == (26, 2), f"{words}: {sums}")
+        # When kernels are timed, the original runs in turn.
+        most = 17 + 2
+        expect(sums["specialised_launches"] == most or ("--autotune" in words and 0 < sums["specialised_launches"] < most),
+               f"{words}: {sums}")
+        expect(rows["tally"]["made"] == 0 and "variable" in rows["tally"]["reasons"][0], f"{words}: {rows['tally']}")
+    runner.program = usual
 
 
 def check(runner):
@@ -85,6 +111,7 @@ def check(runner):
     expect(launches is None and "passes" not in child.stderr, "nothing is rewritten without passes")
     launches, child = runner.exec(["-p", "r2d2(force)"], PTXREWRITE_DISABLE="1")
     expect(launches is None and "passes" not in child.stderr, "PTXREWRITE_DISABLE switches it off")
+    check_specialise(runner)
     # No driver, and options that observe launches.
     _, child = runner.exec(["-p", "r2d2(force)"], code=77, PTXREWRITE_LIBCUDA="/nonexistent/libcuda.so.1")
     expect("no GPU here" in child.stderr, "no driver is no GPU")

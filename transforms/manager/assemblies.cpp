@@ -99,14 +99,18 @@ std::vector<Result<ir::FiguresByFunction>> assembled(const std::string& text,
 
 } // namespace
 
-Result<FiguresByArchitecture> assemble_alone(const ir::Function& kernel,
-                                             const std::vector<std::string>& architectures) {
+std::string text_of_kernel_alone(const ir::Function& kernel) {
   std::vector<std::unique_ptr<ir::Function>> versions;
   versions.push_back(std::make_unique<ir::Function>(kernel));
   ir::destruct_ssa(*versions[0]);
   ir::Module& module = versions[0]->module();
-  const std::string text = text_in_place(module, place_of(module, kernel.name), versions);
-  return rows_of(assembled(text, architectures), architectures, module.text(kernel.name));
+  return text_in_place(module, place_of(module, kernel.name), versions);
+}
+
+Result<FiguresByArchitecture> assemble_alone(const ir::Function& kernel,
+                                             const std::vector<std::string>& architectures) {
+  return rows_of(assembled(text_of_kernel_alone(kernel), architectures), architectures,
+                 kernel.module().text(kernel.name));
 }
 
 void Assemblies::begin(ir::Module& module, ir::FunctionId function) {

@@ -31,6 +31,9 @@ struct Effort {
 // By architecture, in the order of the request.
 using FiguresByArchitecture = std::vector<std::pair<std::string, ir::MachineFigures>>;
 
+// The text of the kernel's module without the other kernels. The kernel may be in SSA form.
+std::string text_of_kernel_alone(const ir::Function& kernel);
+
 // Assembles `kernel`, which is in SSA form, at once, as the only kernel in the text of its module. Fails if ptxas
 // rejects it for one of the architectures, crashes or does not terminate in time.
 Result<FiguresByArchitecture> assemble_alone(const ir::Function& kernel, const std::vector<std::string>& architectures);

@@ -1,0 +1,91 @@
+#include "evaluate/common/kernel_for_launch.h"
+
+#include "evaluate/common/program_rewrite.h"
+#include "grammar/reader.h"
+#include "ir/ssa/ssa.h"
+#include "launch/signature.h"
+#include "support/text/json_text.h"
+#include "support/text/table.h"
+#include "transforms/common/choice.h"
+#include "transforms/manager/assemblies.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace ptxrewrite::evaluate {
+namespace {
+
+bool is_shared_by_launches(ir::StateSpace space) {
+  return space != ir::StateSpace::shared && space != ir::StateSpace::local;
+}
+
+// Why the kernel cannot be in a module of its own; "" if it can.
+std::string why_not_alone(const ir::Module& module) {
+  for (const ir::Variable& variable : module.variables)
+    if (is_shared_by_launches(variable.space))
+      return fmt::format("its module has the variable '{}'", module.text(variable.name));
+  for (const auto& function : module.functions)
+    if (!function->has_body) return fmt::format("it may call '{}'", module.text(function->name));
+  return {};
+}
+
+uint64_t weighted_instructions(const ir::Function& kernel) {
+  ir::Function copy(kernel);
+  (void)ir::construct_ssa(copy).ok(); // the model takes functions as read, too
+  return static_cast<uint64_t>(transforms::legal::model_cost_of(copy).weighted);
+}
+
+bool saves_instructions(const ir::Module& module, const std::string& kernel, const launch::Variants& variants) {
+  const std::span<const launch::Variant> made = variants.of_kernel(kernel);
+  const ir::Function* before = launch::find_kernel(module, kernel);
+  const ir::Function* after = made.empty() ? nullptr : launch::find_kernel(module, made.front().entry);
+  return before && after && weighted_instructions(*after) < weighted_instructions(*before);
+}
+
+} // namespace
+
+Result<KernelForLaunch> kernel_for_launch(const ir::Module& original, const std::string& kernel,
+                                          const std::string& words, const std::string& passes) {
+  Diagnostics diagnostics; // the same text was parsed before
+  const std::unique_ptr<ir::Module> copy = grammar::read_module(original.source, diagnostics);
+  const ir::Function* function = copy ? launch::find_kernel(*copy, kernel) : nullptr;
+  if (!function) return Error{"the module cannot be read again", {}};
+  const std::unique_ptr<ir::Module> alone = grammar::read_module(
+      SourceFile(original.source.name() + ": " + kernel, transforms::text_of_kernel_alone(*function)), diagnostics);
+  if (!alone) return Error{"the kernel cannot be read alone", {}};
+  if (std::string why = why_not_alone(*alone); !why.empty()) return Error{std::move(why), {}};
+  const std::string pipeline = "darsie(specialise=\"" + words + "\")" + (passes.empty() ? "" : "," + passes);
+  Result<RewrittenModule> made = rewrite_for_program(*alone, pipeline);
+  if (!made) return made.error();
+  if (!made->module) return Error{"the passes change nothing", {}};
+  Result<launch::Variants> variants = launch::Variants::of(*made->module, nullptr);
+  if (!variants) return variants.error();
+  if (!saves_instructions(*made->module, kernel, *variants))
+    return Error{"the kernel for this launch would have as many instructions", {}};
+  return KernelForLaunch{std::move(made->module), std::move(made->text), *std::move(variants)};
+}
+
+std::string specialised_counts_text(uint64_t times, const std::vector<SpecialisedCounts>& all) {
+  TextTable table{{{"kernel"}, {"launches", true}, {"specialised", true}, {"made", true}, {"why not"}}, {}};
+  for (const SpecialisedCounts& counts : all) {
+    std::string why;
+    for (const std::string& reason : counts.reasons)
+      why += (why.empty() ? "" : "; ") + reason;
+    table.rows.push_back({counts.kernel, std::to_string(counts.launches), std::to_string(counts.specialised),
+                          std::to_string(counts.made), beginning(why)});
+  }
+  return fmt::format("kernels for launches that are repeated {} times\n{}", times, table.text());
+}
+
+std::string specialised_counts_json(uint64_t times, const std::vector<SpecialisedCounts>& all) {
+  nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
+  for (const SpecialisedCounts& counts : all)
+    kernels.push_back({{"kernel", counts.kernel},
+                       {"launches", counts.launches},
+                       {"specialised_launches", counts.specialised},
+                       {"made", counts.made},
+                       {"reasons", counts.reasons}});
+  return json_text(nlohmann::ordered_json{{"after", times}, {"kernels", std::move(kernels)}});
+}
+
+} // namespace ptxrewrite::evaluate

@@ -1,0 +1,116 @@
+// A program of the driver API that repeats launches with changing addresses: 20 with three taps, 5 with two, one with
+// another grid; and a kernel whose module has a variable, 6 times. The truth is the host's sums, which are exact.
+#include "tests/applications/check.h"
+
+#include <algorithm>
+#include <cuda.h>
+#include <vector>
+
+static const char* const sums = R"(.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry sum_taps(.param .u64 in, .param .u64 out, .param .u32 w, .param .u32 h, .param .u32 taps)
+{
+  .reg .pred %p<3>; .reg .b32 %r<15>; .reg .b64 %rd<7>; .reg .f32 %f<3>;
+  ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out];
+  ld.param.u32 %r1, [w]; ld.param.u32 %r2, [h]; ld.param.u32 %r3, [taps];
+  mov.u32 %r4, %ctaid.x; mov.u32 %r5, %ntid.x; mov.u32 %r6, %tid.x; mad.lo.s32 %r7, %r4, %r5, %r6;
+  mov.u32 %r8, %ctaid.y;
+  setp.ge.s32 %p1, %r7, %r1; @%p1 bra done;
+  setp.ge.s32 %p1, %r8, %r2; @%p1 bra done;
+  neg.s32 %r9, %r3; mov.f32 %f1, 0f00000000; mul.lo.s32 %r10, %r8, %r1; sub.s32 %r14, %r1, 1;
+again:
+  add.s32 %r11, %r7, %r9; max.s32 %r11, %r11, 0; min.s32 %r11, %r11, %r14; add.s32 %r12, %r10, %r11;
+  mul.wide.s32 %rd3, %r12, 4; add.s64 %rd4, %rd1, %rd3; ld.global.f32 %f2, [%rd4]; add.f32 %f1, %f1, %f2;
+  add.s32 %r9, %r9, 1; setp.le.s32 %p2, %r9, %r3; @%p2 bra again;
+  add.s32 %r13, %r10, %r7; mul.wide.s32 %rd5, %r13, 4; add.s64 %rd6, %rd2, %rd5; st.global.f32 [%rd6], %f1;
+done:
+  ret;
+}
+)";
+
+static const char* const tally = R"(.version 7.0
+.target sm_70
+.address_size 64
+.visible .global .u32 launches = 0;
+.visible .entry tally(.param .u32 step)
+{
+  .reg .b32 %r<3>;
+  ld.param.u32 %r1, [step];
+  atom.global.add.u32 %r2, [launches], %r1;
+  ret;
+}
+)";
+
+constexpr int width = 70, height = 5;
+
+static std::vector<float> summed(const std::vector<float>& in, int taps) {
+  std::vector<float> out(in.size());
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x)
+      for (int i = -taps; i <= taps; ++i)
+        out[y * width + x] += in[y * width + std::clamp(x + i, 0, width - 1)];
+  return out;
+}
+
+static void launch(CUfunction kernel, CUdeviceptr in, CUdeviceptr out, int taps, unsigned blocks) {
+  int w = width, h = height;
+  void* arguments[] = {&in, &out, &w, &h, &taps};
+  DRIVER(cuLaunchKernel(kernel, blocks, height, 1, 32, 1, 1, 0, nullptr, arguments, nullptr));
+}
+
+static void repeat_sums(CUfunction kernel) {
+  std::vector<float> host(width * height), back(host.size());
+  for (size_t i = 0; i < host.size(); ++i)
+    host[i] = static_cast<float>(i * i % 31);
+  const size_t bytes = host.size() * sizeof(float);
+  CUdeviceptr first, others[3];
+  DRIVER(cuMemAlloc(&first, bytes));
+  for (CUdeviceptr& other : others)
+    DRIVER(cuMemAlloc(&other, bytes));
+  DRIVER(cuMemcpyHtoD(first, host.data(), bytes));
+  const auto expect = [&](int times, int taps, unsigned blocks) {
+    for (int i = 0; i < times; ++i) {
+      DRIVER(cuMemsetD8(others[i % 3], 0xff, bytes));
+      launch(kernel, first, others[i % 3], taps, blocks);
+      DRIVER(cuMemcpyDtoH(back.data(), others[i % 3], bytes));
+      EXPECT(back == summed(host, taps));
+    }
+  };
+  expect(20, 3, 3);
+  expect(5, 2, 3);
+  expect(1, 3, 4);
+}
+
+static void repeat_tally(CUmodule module, CUfunction kernel) {
+  for (int i = 0; i < 6; ++i) {
+    int step = 5;
+    void* arguments[] = {&step};
+    DRIVER(cuLaunchKernel(kernel, 2, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr));
+  }
+  CUdeviceptr address;
+  unsigned counted = 0;
+  DRIVER(cuModuleGetGlobal(&address, nullptr, module, "launches"));
+  DRIVER(cuMemcpyDtoH(&counted, address, sizeof counted));
+  EXPECT(counted == 6 * 2 * 32 * 5);
+}
+
+int main() {
+  CUdevice device;
+  CUcontext context;
+  CUmodule module, other;
+  CUfunction kernel;
+  DRIVER(cuInit(0));
+  DRIVER(cuDeviceGet(&device, 0));
+  DRIVER(cuDevicePrimaryCtxRetain(&context, device));
+  DRIVER(cuCtxSetCurrent(context));
+  DRIVER(cuModuleLoadData(&module, sums));
+  DRIVER(cuModuleGetFunction(&kernel, module, "sum_taps"));
+  repeat_sums(kernel);
+  DRIVER(cuModuleLoadData(&other, tally));
+  DRIVER(cuModuleGetFunction(&kernel, other, "tally"));
+  repeat_tally(other, kernel);
+  DRIVER(cuModuleUnload(module));
+  DRIVER(cuModuleUnload(other));
+  std::puts("right");
+}
