@@ -2,6 +2,7 @@
 
 #include "evaluate/common/program_rewrite.h"
 #include "grammar/reader.h"
+#include "ir/core/print.h"
 #include "ir/ssa/ssa.h"
 #include "launch/signature.h"
 #include "support/text/json_text.h"
@@ -15,18 +16,58 @@
 namespace ptxrewrite::evaluate {
 namespace {
 
+// What a module's functions name outside of themselves.
+struct Uses {
+  std::set<uint32_t> variables; // VariableIds of the module
+  std::string problem;          // why the kernel cannot be in a module of its own; "" if it can
+};
+
 bool is_shared_by_launches(ir::StateSpace space) {
   return space != ir::StateSpace::shared && space != ir::StateSpace::local;
 }
 
-// Why the kernel cannot be in a module of its own; "" if it can.
-std::string why_not_alone(const ir::Module& module) {
-  for (const ir::Variable& variable : module.variables)
+void add_use(const ir::Module& module, const ir::Operand& operand, Uses& uses) {
+  if (operand.is(ir::OperandKind::prototype)) uses.problem = "it calls through a pointer";
+  if (!operand.is(ir::OperandKind::symbol)) return;
+  const ir::SymbolRef symbol = operand.as_symbol();
+  if (symbol.kind() == ir::SymbolRef::Kind::module_variable) {
+    const ir::Variable& variable = module.variables[symbol.variable()];
+    uses.variables.insert(static_cast<uint32_t>(symbol.variable().index()));
     if (is_shared_by_launches(variable.space))
-      return fmt::format("its module has the variable '{}'", module.text(variable.name));
+      uses.problem = fmt::format("it uses the variable '{}' of its module", module.text(variable.name));
+  } else if (symbol.kind() == ir::SymbolRef::Kind::function && !module.function(symbol.function()).has_body) {
+    uses.problem = fmt::format("it calls '{}'", module.text(module.function(symbol.function()).name));
+  }
+}
+
+Uses uses_of(const ir::Module& module) {
+  Uses uses;
   for (const auto& function : module.functions)
-    if (!function->has_body) return fmt::format("it may call '{}'", module.text(function->name));
-  return {};
+    for (ir::BlockId block : function->layout)
+      for (ir::InstructionId id : function->instructions_in(block))
+        for (const ir::Operand& operand : function->operands_of(id))
+          add_use(module, operand, uses);
+  return uses;
+}
+
+// The kernel alone, without variables that it does not use: their memory would exist twice.
+Result<std::unique_ptr<ir::Module>> module_of_kernel(const ir::Module& original, const std::string& kernel) {
+  Diagnostics diagnostics; // the same text was parsed before
+  const std::string name = original.source.name() + ": " + kernel;
+  const std::unique_ptr<ir::Module> copy = grammar::read_module(original.source, diagnostics);
+  const ir::Function* function = copy ? launch::find_kernel(*copy, kernel) : nullptr;
+  if (!function) return Error{"its module cannot be read again", {}};
+  std::unique_ptr<ir::Module> alone =
+      grammar::read_module(SourceFile(name, transforms::text_of_kernel_alone(*function)), diagnostics);
+  if (!alone) return Error{"it cannot be read alone", {}};
+  const Uses uses = uses_of(*alone);
+  if (!uses.problem.empty()) return Error{uses.problem, {}};
+  std::erase_if(alone->items, [&](const ir::Item& item) {
+    return item.kind == ir::ItemKind::variable && !uses.variables.contains(item.id);
+  });
+  alone = grammar::read_module(SourceFile(name, ir::print(*alone)), diagnostics);
+  if (!alone) return Error{"it cannot be read without the module's variables", {}};
+  return alone;
 }
 
 uint64_t weighted_instructions(const ir::Function& kernel) {
@@ -46,16 +87,10 @@ bool saves_instructions(const ir::Module& module, const std::string& kernel, con
 
 Result<KernelForLaunch> kernel_for_launch(const ir::Module& original, const std::string& kernel,
                                           const std::string& words, const std::string& passes) {
-  Diagnostics diagnostics; // the same text was parsed before
-  const std::unique_ptr<ir::Module> copy = grammar::read_module(original.source, diagnostics);
-  const ir::Function* function = copy ? launch::find_kernel(*copy, kernel) : nullptr;
-  if (!function) return Error{"the module cannot be read again", {}};
-  const std::unique_ptr<ir::Module> alone = grammar::read_module(
-      SourceFile(original.source.name() + ": " + kernel, transforms::text_of_kernel_alone(*function)), diagnostics);
-  if (!alone) return Error{"the kernel cannot be read alone", {}};
-  if (std::string why = why_not_alone(*alone); !why.empty()) return Error{std::move(why), {}};
+  Result<std::unique_ptr<ir::Module>> alone = module_of_kernel(original, kernel);
+  if (!alone) return alone.error();
   const std::string pipeline = "darsie(specialise=\"" + words + "\")" + (passes.empty() ? "" : "," + passes);
-  Result<RewrittenModule> made = rewrite_for_program(*alone, pipeline);
+  Result<RewrittenModule> made = rewrite_for_program(**alone, pipeline);
   if (!made) return made.error();
   if (!made->module) return Error{"the passes change nothing", {}};
   Result<launch::Variants> variants = launch::Variants::of(*made->module, nullptr);

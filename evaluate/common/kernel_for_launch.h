@@ -21,9 +21,9 @@ struct KernelForLaunch {
   launch::Variants variants;
 };
 
-// `words`: of launch::LaunchWords. `passes` may be empty. Fails if the kernel's module has variables outside of
-// functions, which another module would have for itself, if the kernel may call functions of the driver, or if the
-// model does not count fewer instructions.
+// `words`: of launch::LaunchWords. `passes` may be empty. Fails if the kernel, or a function of its module, uses a
+// variable outside of functions, which another module would have for itself, if it calls a function of the driver or
+// through a pointer, or if the model does not count fewer instructions.
 Result<KernelForLaunch> kernel_for_launch(const ir::Module& original, const std::string& kernel,
                                           const std::string& words, const std::string& passes);
 

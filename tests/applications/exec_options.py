@@ -98,7 +98,7 @@ def check_specialise(runner):
         # Of 20 with three taps 17, of 5 with two taps 2; one launch with another grid.
         expect((sums["launches"], sums["specialised_launches"], sums["made"]) == (26, 19, 2), f"launches of sums: {sums}")
         expect((tally["launches"], tally["specialised_launches"], tally["made"]) == (6, 0, 0), f"of tally: {tally}")
-        expect(tally["reasons"] == ["its module has the variable 'launches'"], f"why not: {tally['reasons']}")
+        expect(tally["reasons"] == ["it uses the variable 'launches' of its module"], f"why not: {tally['reasons']}")
         now = {row["kernel"]: row["warp_instructions"] for row in report["kernels"]}
         expect(now["sum_taps"] < usual["sum_taps"] and now["tally"] == usual["tally"], f"{usual} became {now}")
         if options:

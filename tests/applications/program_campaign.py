@@ -2,7 +2,7 @@
 """Runs built CUDA programs under `ptxrewrite exec`, and prints which are right: one row a program, then by suite and cause.
 
 usage: program_campaign.py --tool PTXREWRITE [LIST] [--only NAME...] [--engine ENGINE] [--seconds N]
-                           [--passes PIPELINE | --verify PIPELINE] [--json FILE] [--least PERCENT]
+                           [--passes PIPELINE] [--specialise N] [--verify PIPELINE] [--json FILE] [--least PERCENT]
        program_campaign.py --tool PTXREWRITE --short NVCC FOLDER
 
 LIST, else $PTXREWRITE_PROGRAMS, has a line for each program, with fields separated by tabs:
@@ -124,7 +124,7 @@ def used_seconds():
 def run(options, program):
     if program.command == "-":
         return Result("not built", program.check)
-    given = [word for name in ("engine", "passes", "verify") if (value := getattr(options, name))
+    given = [word for name in ("engine", "passes", "specialise", "verify") if (value := getattr(options, name))
              for word in (f"--{name}", value)]
     result = run_once(options, program, given)
     if result.outcome == "wrong" and "race" not in result.cause:
@@ -165,6 +165,8 @@ def row_of(options, program, result):
            f"{result.total('launches'):8} {result.total('warp_instructions'):14}")
     if options.passes:
         row += f" {share(result.total('rewritten_launches', 'rewriting'), result.total('launches')):>6}"
+    if options.specialise:
+        row += f" {share(result.total('specialised_launches', 'specialising'), result.total('launches')):>6} specialised"
     if options.verify:
         row += (f" {result.total('compared_launches', 'verification'):8} compared"
                 f" {result.total('differing_bytes', 'verification'):8} differing bytes")
@@ -266,7 +268,7 @@ def main():
     parser.add_argument("--tool", required=True)
     parser.add_argument("list", nargs="?", default=os.environ.get("PTXREWRITE_PROGRAMS", ""))
     parser.add_argument("--only", nargs="*", default=[], help="names of programs or suites")
-    for name in ("--engine", "--passes", "--verify", "--json"):
+    for name in ("--engine", "--passes", "--specialise", "--verify", "--json"):
         parser.add_argument(name, default="")
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--least", type=float, default=85)
