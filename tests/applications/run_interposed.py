@@ -78,14 +78,17 @@ def check_specialise(runner):
     runner.program = runner.compile("calls/repeated_launches.cpp")
     for words in (["--specialise", "4"], ["--specialise", "4", "-O"], ["--specialise", "4", "-O", "--autotune"]):
         document, _ = runner.exec(words)
-        rows = {row["kernel"]: row for row in document["specialising"]["kernels"]}
-        sums = rows["sum_taps"]
+        sums, tally, of_library = sorted(document["specialising"]["kernels"], key=lambda row: -row["launches"])
+        if of_library["kernel"] == "tally":
+            tally, of_library = of_library, tally
         expect((sums["launches"], sums["made"]) == (26, 2), f"{words}: {sums}")
         # When kernels are timed, the original runs in turn.
         most = 17 + 2
         expect(sums["specialised_launches"] == most or ("--autotune" in words and 0 < sums["specialised_launches"] < most),
                f"{words}: {sums}")
-        expect(rows["tally"]["made"] == 0 and "variable" in rows["tally"]["reasons"][0], f"{words}: {rows['tally']}")
+        expect(of_library["made"] == 1 and ("--autotune" in words or of_library["specialised_launches"] == 3),
+               f"{words}: {of_library}")
+        expect(tally["made"] == 0 and "variable" in tally["reasons"][0], f"{words}: {tally}")
     runner.program = usual
 
 

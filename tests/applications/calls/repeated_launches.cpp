@@ -1,5 +1,6 @@
 // A program of the driver API that repeats launches with changing addresses: 20 with three taps, 5 with two, one with
-// another grid; and a kernel whose module has a variable, 6 times. The truth is the host's sums, which are exact.
+// another grid; 6 of a library's kernel with one tap; and a kernel that uses a variable of its module, 6 times. The
+// truth is the host's sums, which are exact.
 #include "tests/applications/check.h"
 
 #include <algorithm>
@@ -59,7 +60,12 @@ static void launch(CUfunction kernel, CUdeviceptr in, CUdeviceptr out, int taps,
   DRIVER(cuLaunchKernel(kernel, blocks, height, 1, 32, 1, 1, 0, nullptr, arguments, nullptr));
 }
 
-static void repeat_sums(CUfunction kernel) {
+struct Repetition {
+  int times, taps;
+  unsigned blocks;
+};
+
+static void repeat_sums(CUfunction kernel, const std::vector<Repetition>& repetitions) {
   std::vector<float> host(width * height), back(host.size());
   for (size_t i = 0; i < host.size(); ++i)
     host[i] = static_cast<float>(i * i % 31);
@@ -69,17 +75,13 @@ static void repeat_sums(CUfunction kernel) {
   for (CUdeviceptr& other : others)
     DRIVER(cuMemAlloc(&other, bytes));
   DRIVER(cuMemcpyHtoD(first, host.data(), bytes));
-  const auto expect = [&](int times, int taps, unsigned blocks) {
-    for (int i = 0; i < times; ++i) {
+  for (const Repetition& one : repetitions)
+    for (int i = 0; i < one.times; ++i) {
       DRIVER(cuMemsetD8(others[i % 3], 0xff, bytes));
-      launch(kernel, first, others[i % 3], taps, blocks);
+      launch(kernel, first, others[i % 3], one.taps, one.blocks);
       DRIVER(cuMemcpyDtoH(back.data(), others[i % 3], bytes));
-      EXPECT(back == summed(host, taps));
+      EXPECT(back == summed(host, one.taps));
     }
-  };
-  expect(20, 3, 3);
-  expect(5, 2, 3);
-  expect(1, 3, 4);
 }
 
 static void repeat_tally(CUmodule module, CUfunction kernel) {
@@ -106,11 +108,17 @@ int main() {
   DRIVER(cuCtxSetCurrent(context));
   DRIVER(cuModuleLoadData(&module, sums));
   DRIVER(cuModuleGetFunction(&kernel, module, "sum_taps"));
-  repeat_sums(kernel);
+  repeat_sums(kernel, {{20, 3, 3}, {5, 2, 3}, {1, 3, 4}});
+  CUlibrary library;
+  CUkernel of_library;
+  DRIVER(cuLibraryLoadData(&library, sums, nullptr, nullptr, 0, nullptr, nullptr, 0));
+  DRIVER(cuLibraryGetKernel(&of_library, library, "sum_taps"));
+  repeat_sums(reinterpret_cast<CUfunction>(of_library), {{6, 1, 3}});
   DRIVER(cuModuleLoadData(&other, tally));
   DRIVER(cuModuleGetFunction(&kernel, other, "tally"));
   repeat_tally(other, kernel);
   DRIVER(cuModuleUnload(module));
   DRIVER(cuModuleUnload(other));
+  DRIVER(cuLibraryUnload(library));
   std::puts("right");
 }
