@@ -156,4 +156,10 @@ const Buffer* LaunchPlan::find_buffer(std::string_view name) const {
   return nullptr;
 }
 
+LevelExtents extents_of_level(const Texture& texture, uint32_t level) {
+  const auto halved = [&](uint64_t extent) { return std::max<uint64_t>(1, extent >> level); };
+  return {halved(texture.width), halved(texture.height),
+          texture.layered ? std::max<uint64_t>(1, texture.depth) : halved(texture.depth)};
+}
+
 } // namespace ptxrewrite::launch

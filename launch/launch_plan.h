@@ -151,6 +151,12 @@ struct Texture {
   SourceRange range;
 };
 
+// A level by itself. Rows and planes are at least 1; planes of a layered texture are its layers.
+struct LevelExtents {
+  uint64_t width = 1, rows = 1, planes = 1;
+};
+LevelExtents extents_of_level(const Texture& texture, uint32_t level);
+
 // A further shape that a launch supports according to the file.
 struct ShapeOverride {
   uint32_t place = 0; // index of the [[launch]] in the file

@@ -341,15 +341,11 @@ void PlanBuilder::read_levels(const Node& table, const std::string& what, Textur
 // Elements of the buffer that the texture shows, from its first texel to its last.
 static Int128 elements_of(const Texture& texture, size_t element_bytes) {
   Int128 sum = 0;
-  uint64_t width = texture.width, height = std::max<uint64_t>(1, texture.height);
-  uint64_t depth = std::max<uint64_t>(1, texture.depth);
   for (uint32_t level = 0; level < texture.levels.count; ++level) {
-    const Int128 row = Int128(width) * texture.channels;
+    const LevelExtents extents = extents_of_level(texture, level);
+    const Int128 row = Int128(extents.width) * texture.channels;
     const Int128 distance = texture.pitch ? Int128(texture.pitch / element_bytes) : row;
-    sum += (Int128(height) * depth - 1) * distance + row;
-    width = std::max<uint64_t>(1, width / 2);
-    height = std::max<uint64_t>(1, height / 2);
-    if (!texture.layered) depth = std::max<uint64_t>(1, depth / 2);
+    sum += (Int128(extents.rows) * extents.planes - 1) * distance + row;
   }
   return sum;
 }

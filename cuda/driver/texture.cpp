@@ -166,25 +166,22 @@ Status GpuTexture::give_to_buffer() {
 // Copies all rows, planes and layers of all levels, which follow each other in the buffer.
 Status GpuTexture::copy(bool to_array) {
   const size_t texel_bytes = plan_.channels * element_bytes_;
-  size_t width = plan_.width, rows = std::max<size_t>(plan_.height, 1), planes = std::max<size_t>(plan_.depth, 1);
   DevicePointer place = buffer_;
   Status status;
   for (size_t level = 0; status && level < arrays_.size(); ++level) {
+    const launch::LevelExtents extents = launch::extents_of_level(plan_, static_cast<uint32_t>(level));
     ArrayCopy copy{};
-    copy.width_bytes = width * texel_bytes;
-    copy.height = rows;
-    copy.depth = planes;
+    copy.width_bytes = extents.width * texel_bytes;
+    copy.height = extents.rows;
+    copy.depth = extents.planes;
     copy.source_type = to_array ? MemoryType::device : MemoryType::array;
     copy.target_type = to_array ? MemoryType::array : MemoryType::device;
     (to_array ? copy.source_device : copy.target_device) = place;
     (to_array ? copy.source_pitch : copy.target_pitch) = plan_.pitch ? plan_.pitch : copy.width_bytes;
-    (to_array ? copy.source_height : copy.target_height) = rows;
+    (to_array ? copy.source_height : copy.target_height) = extents.rows;
     (to_array ? copy.target_array : copy.source_array) = arrays_[level];
     status = gpu_.check("cuMemcpy3D", gpu_.driver().copy_array(&copy));
-    place += copy.width_bytes * rows * planes;
-    width = std::max<size_t>(1, width / 2);
-    rows = std::max<size_t>(1, rows / 2);
-    if (!plan_.layered) planes = std::max<size_t>(1, planes / 2);
+    place += copy.width_bytes * extents.rows * extents.planes;
   }
   return status;
 }
