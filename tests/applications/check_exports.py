@@ -37,7 +37,7 @@ def main():
         print(f"compared with {real}")
         break
     else:
-        print(f"skipped: there is no {name} to compare with")
+        print(f"not compared: there is no {name}")
     for line in wrong:
         print("FAILED:", line)
     return 1 if wrong else 0
