@@ -146,7 +146,7 @@ def check_emulated(place):
 def check_real(place):
     ptxas = shutil.which("ptxas") or "/usr/local/cuda/bin/ptxas"
     if not os.path.exists(ptxas):
-        print("skipped: there is no ptxas")
+        print("left out: there is no ptxas")
         return
     source = os.path.join(place.options.samples, "bplus_tree", "bplus_tree.ptx")
     images = []
@@ -161,7 +161,7 @@ def check_real(place):
 def check_nvcc(place):
     options = place.options
     if not os.path.exists(options.nvcc):
-        print("skipped: there is no nvcc")
+        print("left out: there is no nvcc")
         return
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "managed.cu")
     for emulated in ("1", "0"):
@@ -179,14 +179,14 @@ def check_nvcc(place):
 def check_clang(place):
     clang = shutil.which("clang++")
     if not clang:
-        print("skipped: there is no clang++")
+        print("left out: there is no clang++")
         return
     source = place.write("clang.cu", "__attribute__((global)) void k(int* p) { *p = 7; }\n")
     child = place.run("-x", "cuda", source, "--cuda-gpu-arch=sm_75", "--cuda-device-only", "-nocudainc", "-nocudalib",
                       "--ptxas-path=" + place.options.drop_in, "-c", "-o", "clang.cubin", program=clang,
                       PTXREWRITE_EMULATED="1")
     if "cannot find CUDA installation" in child.stderr:
-        print("skipped: clang++ wants a CUDA toolkit")
+        print("left out: clang++ wants a CUDA toolkit")
         return
     expect(child.returncode == 0, f"clang: {child}")
     with open(place.path("clang.cubin"), "rb") as file:
