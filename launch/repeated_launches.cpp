@@ -23,7 +23,7 @@ bool is_number(const Parameter& parameter, const std::vector<ParameterPart>& par
 
 } // namespace
 
-LaunchWords::LaunchWords(const ir::Module& module, const ir::Function& kernel) {
+LaunchKeys::LaunchKeys(const ir::Module& module, const ir::Function& kernel) {
   const Signature signature = signature_of(kernel);
   const std::vector<std::vector<ParameterPart>> parts = parameter_parts(module, kernel);
   for (size_t i = 0; i < signature.parameters.size(); ++i)
@@ -31,20 +31,20 @@ LaunchWords::LaunchWords(const ir::Module& module, const ir::Function& kernel) {
       numbers_.push_back({i, parameter.offset, parameter.bytes});
 }
 
-std::string LaunchWords::of(const Dim3& grid, const Dim3& block, std::span<const std::byte> parameters) const {
-  std::string words = "block=" + extents(block) + ",grid=" + extents(grid);
+std::string LaunchKeys::of(const Dim3& grid, const Dim3& block, std::span<const std::byte> parameters) const {
+  std::string key = "block=" + extents(block) + ",grid=" + extents(grid);
   for (const Number& number : numbers_) {
     if (number.offset + number.bytes > parameters.size()) continue;
     uint64_t value = 0;
     std::memcpy(&value, parameters.data() + number.offset, number.bytes);
-    words += fmt::format(",param.{}={}", number.index, value);
+    key += fmt::format(",param.{}={}", number.index, value);
   }
-  return words;
+  return key;
 }
 
-bool RepeatedLaunches::is_due(const std::string& words, uint64_t times) {
-  if (counts_.size() >= most_counted && !counts_.contains(words)) return false;
-  if (++counts_[words] != times || due_ == most_kernels) return false;
+bool RepeatedLaunches::is_due(const std::string& key, uint64_t times) {
+  if (counts_.size() >= most_counted && !counts_.contains(key)) return false;
+  if (++counts_[key] != times || due_ == most_kernels) return false;
   ++due_;
   return true;
 }

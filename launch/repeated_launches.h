@@ -14,10 +14,10 @@
 namespace ptxrewrite::launch {
 
 // Describes launches of a kernel as `opt --specialise` takes them: `block=16x16x1,grid=64x64x1,param.2=1024`. Integer
-// parameters are part of it, addresses and floats are not: launches that differ in these alone have the same words.
-class LaunchWords {
+// parameters are part of it, addresses and floats are not: launches that differ in these alone have the same key.
+class LaunchKeys {
 public:
-  LaunchWords(const ir::Module& module, const ir::Function& kernel);
+  LaunchKeys(const ir::Module& module, const ir::Function& kernel);
 
   // `parameters`: the block of parameters, as laid out by launch::signature_of.
   std::string of(const Dim3& grid, const Dim3& block, std::span<const std::byte> parameters) const;
@@ -36,8 +36,8 @@ public:
   static constexpr size_t most_kernels = 4;  // for launches of one kernel: code must not grow without end
   static constexpr size_t most_counted = 64; // different launches of one kernel
 
-  // Counts a launch. True if it is the `times`-th one with these words, and a kernel may be made for it.
-  bool is_due(const std::string& words, uint64_t times);
+  // Counts a launch. True if it is the `times`-th one with this key, and a kernel may be made for it.
+  bool is_due(const std::string& key, uint64_t times);
 
 private:
   std::map<std::string, uint64_t> counts_;

@@ -156,9 +156,9 @@ void set_specialiser(Specialiser made) {
 }
 
 Result<ProgramForLaunch> program_for_launch(const ir::Module& original, const std::string& kernel,
-                                            const std::string& words, const std::string& passes) {
+                                            const std::string& key, const std::string& passes) {
   if (!specialiser()) return Error{"no passes here", {}};
-  return specialiser()(original, kernel, words, passes);
+  return specialiser()(original, kernel, key, passes);
 }
 
 Programs& Programs::get() {
@@ -226,7 +226,7 @@ void Programs::forget(void* handle) {
   Program* const gone = found->second;
   for (auto& [name, kernel] : gone->kernels) {
     std::lock_guard kernel_lock(kernel->mutex);
-    for (auto& [words, made] : kernel->for_launches)
+    for (auto& [key, made] : kernel->for_launches)
       unload(*gone, made.handle);
     kernel->for_launches.clear();
   }
@@ -275,7 +275,7 @@ void Programs::set_attribute(void* function, int attribute, int value) {
   kernel->attributes[attribute] = value;
   for (auto& [name, variant] : kernel->variants)
     if (variant.function) set_driver_attribute(*kernel->program, variant.function, attribute, value);
-  for (auto& [words, made] : kernel->for_launches)
+  for (auto& [key, made] : kernel->for_launches)
     set_driver_attribute(*kernel->program, made.function, attribute, value);
 }
 
@@ -299,9 +299,9 @@ std::optional<KernelVariant> Programs::variant_of(InterposedKernel& kernel, cons
 }
 
 // The kernel must be locked.
-void Programs::make_for_launch(InterposedKernel& kernel, const std::string& words) {
+void Programs::make_for_launch(InterposedKernel& kernel, const std::string& key) {
   const Program& program = *kernel.program;
-  Result<ProgramForLaunch> code = program_for_launch(*program.code.original, kernel.name, words, settings_.passes);
+  Result<ProgramForLaunch> code = program_for_launch(*program.code.original, kernel.name, key, settings_.passes);
   if (!code) {
     kernel.not_made.insert(code.error().message);
     return;
@@ -316,23 +316,23 @@ void Programs::make_for_launch(InterposedKernel& kernel, const std::string& word
   for (const auto& [attribute, value] : kernel.attributes)
     set_driver_attribute(program, made.function, attribute, value);
   ++kernel.made;
-  kernel.for_launches.emplace(words, std::move(made));
+  kernel.for_launches.emplace(key, std::move(made));
 }
 
 // True if there is a kernel for this launch, which is then the choice. The kernel must be locked.
 bool Programs::choose_for_launch(InterposedKernel& kernel, const LaunchShape& shape, RememberedChoice& made) {
-  const auto known = kernel.for_launches.find(made.words);
+  const auto known = kernel.for_launches.find(made.key);
   if (known == kernel.for_launches.end()) return false;
   const KernelForLaunch& own = known->second;
   Result<launch::VariantChoice> choice =
       own.code.variants.choose(kernel.name, made.parameters, shape.grid, shape.block);
   if (!choice || choice->is_original || choice->grid != launch::GridMode::same || choice->block != shape.block)
     return false;
-  const std::string entry = std::string(own.code.module->text(choice->entry->name)) + " for " + made.words;
+  const std::string entry = std::string(own.code.module->text(choice->entry->name)) + " for " + made.key;
   auto launch = variant_launch(entry, own.function, launch::signature_of(*choice->entry), shape, *std::move(choice));
   launch->is_for_launch = true;
   made.launch = std::move(launch);
-  made.words.clear();
+  made.key.clear();
   return true;
 }
 
@@ -341,10 +341,10 @@ RememberedChoice Programs::choose(InterposedKernel& kernel, const LaunchShape& s
   RememberedChoice made{std::move(parameters), shape.grid, shape.block, shape.dynamic_shared,
                         shape.keeps_shape,     {},         {},          {}};
   if (settings_.specialise && !shape.keeps_shape) {
-    if (!kernel.words)
+    if (!kernel.keys)
       if (const ir::Function* const text = launch::find_kernel(*kernel.program->code.original, kernel.name))
-        kernel.words.emplace(*kernel.program->code.original, *text);
-    if (kernel.words) made.words = kernel.words->of(shape.grid, shape.block, made.parameters);
+        kernel.keys.emplace(*kernel.program->code.original, *text);
+    if (kernel.keys) made.key = kernel.keys->of(shape.grid, shape.block, made.parameters);
     if (choose_for_launch(kernel, shape, made)) return made;
   }
   if (!kernel.has_variants) return made.reason = "the passes do not change it", made;
@@ -378,10 +378,10 @@ std::shared_ptr<const VariantLaunch> Programs::variant_for(InterposedKernel& ker
         kernel.remembered.begin() + static_cast<std::ptrdiff_t>(kernel.next_remembered++ % kernel.remembered.size());
     *known = choose(kernel, shape, *std::move(parameters));
   }
-  if (!known->words.empty() && kernel.repeated.is_due(known->words, settings_.specialise)) {
-    make_for_launch(kernel, known->words);
-    if (!choose_for_launch(kernel, shape, *known)) known->words.clear();
-  } else if (!known->words.empty()) {
+  if (!known->key.empty() && kernel.repeated.is_due(known->key, settings_.specialise)) {
+    make_for_launch(kernel, known->key);
+    if (!choose_for_launch(kernel, shape, *known)) known->key.clear();
+  } else if (!known->key.empty()) {
     choose_for_launch(kernel, shape, *known); // made for a launch with other addresses
   }
   if (known->launch) return known->launch;

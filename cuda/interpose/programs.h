@@ -68,7 +68,7 @@ struct RememberedChoice {
   bool keeps_shape = false;
   std::string reason;                          // why the original is launched
   std::shared_ptr<const VariantLaunch> launch; // nullptr: the original is launched
-  std::string words;                           // of launch::LaunchWords, while a kernel for this launch may be made
+  std::string key;                             // of launch::LaunchKeys, while a kernel for this launch may be made
 };
 
 // A launch between two timing events.
@@ -94,9 +94,9 @@ struct InterposedKernel {
   std::map<std::string, uint64_t, std::less<>> reasons; // why originals were launched, and how often
   std::map<std::string, Tuning> tunings;                // by variant, grid, block and shared memory
   std::vector<TimedLaunch> timed;                       // launches whose events are pending
-  std::optional<launch::LaunchWords> words;
+  std::optional<launch::LaunchKeys> keys;
   launch::RepeatedLaunches repeated;
-  std::map<std::string, KernelForLaunch> for_launches; // by the launch's words
+  std::map<std::string, KernelForLaunch> for_launches; // by the launch's key
   uint64_t specialised = 0, made = 0;                  // launches, kernels for one launch
   std::set<std::string> not_made;                      // why others were not made
 };
@@ -147,7 +147,7 @@ private:
   std::optional<KernelVariant> variant_of(InterposedKernel& kernel, const ir::Function& entry);
   RememberedChoice choose(InterposedKernel& kernel, const LaunchShape& shape, std::vector<std::byte> parameters);
   bool choose_for_launch(InterposedKernel& kernel, const LaunchShape& shape, RememberedChoice& made);
-  void make_for_launch(InterposedKernel& kernel, const std::string& words);
+  void make_for_launch(InterposedKernel& kernel, const std::string& key);
 
   GpuSettings settings_;
   std::shared_mutex mutex_;

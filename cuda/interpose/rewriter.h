@@ -33,12 +33,12 @@ struct ProgramForLaunch {
   launch::Variants variants;
 };
 
-// `words`: of launch::LaunchWords. Fails if such a kernel is not possible, or does not save instructions.
+// `key`: of launch::LaunchKeys. Fails if such a kernel is not possible, or does not save instructions.
 using Specialiser = Result<ProgramForLaunch> (*)(const ir::Module& original, const std::string& kernel,
-                                                 const std::string& words, const std::string& passes);
+                                                 const std::string& key, const std::string& passes);
 void set_specialiser(Specialiser specialiser);
 // Fails if no specialiser is set.
 Result<ProgramForLaunch> program_for_launch(const ir::Module& original, const std::string& kernel,
-                                            const std::string& words, const std::string& passes);
+                                            const std::string& key, const std::string& passes);
 
 } // namespace ptxrewrite::cuda::interpose

@@ -85,11 +85,11 @@ bool saves_instructions(const ir::Module& module, const std::string& kernel, con
 
 } // namespace
 
-Result<KernelForLaunch> kernel_for_launch(const ir::Module& original, const std::string& kernel,
-                                          const std::string& words, const std::string& passes) {
+Result<KernelForLaunch> kernel_for_launch(const ir::Module& original, const std::string& kernel, const std::string& key,
+                                          const std::string& passes) {
   Result<std::unique_ptr<ir::Module>> alone = module_of_kernel(original, kernel);
   if (!alone) return alone.error();
-  const std::string pipeline = "darsie(specialise=\"" + words + "\")" + (passes.empty() ? "" : "," + passes);
+  const std::string pipeline = "darsie(specialise=\"" + key + "\")" + (passes.empty() ? "" : "," + passes);
   Result<RewrittenModule> made = rewrite_for_program(**alone, pipeline);
   if (!made) return made.error();
   if (!made->module) return Error{"the passes change nothing", {}};

@@ -21,11 +21,11 @@ struct KernelForLaunch {
   launch::Variants variants;
 };
 
-// `words`: of launch::LaunchWords. `passes` may be empty. Fails if the kernel, or a function of its module, uses a
+// `key`: of launch::LaunchKeys. `passes` may be empty. Fails if the kernel, or a function of its module, uses a
 // variable outside of functions, which another module would have for itself, if it calls a function of the driver or
 // through a pointer, or if the model does not count fewer instructions.
-Result<KernelForLaunch> kernel_for_launch(const ir::Module& original, const std::string& kernel,
-                                          const std::string& words, const std::string& passes);
+Result<KernelForLaunch> kernel_for_launch(const ir::Module& original, const std::string& kernel, const std::string& key,
+                                          const std::string& passes);
 
 // Launches of one kernel, for reports.
 struct SpecialisedCounts {

@@ -25,9 +25,9 @@ SpecialisingHook::Kernel* SpecialisingHook::kernel_of(const cuda::LaunchCall& ca
   return &known->second;
 }
 
-void SpecialisingHook::make(cuda::LaunchCall& call, Kernel& kernel, const std::string& words) {
+void SpecialisingHook::make(cuda::LaunchCall& call, Kernel& kernel, const std::string& key) {
   SpecialisedCounts& counts = counts_[kernel.place];
-  Result<KernelForLaunch> code = kernel_for_launch(call.kernel.module->original(), call.kernel.name, words, passes_);
+  Result<KernelForLaunch> code = kernel_for_launch(call.kernel.module->original(), call.kernel.name, key, passes_);
   if (!code) {
     counts.reasons.insert(code.error().message);
     return;
@@ -43,7 +43,7 @@ void SpecialisingHook::make(cuda::LaunchCall& call, Kernel& kernel, const std::s
     return;
   }
   ++counts.made;
-  kernel.made.emplace(words, Made{*std::move(code), *std::move(program)});
+  kernel.made.emplace(key, Made{*std::move(code), *std::move(program)});
 }
 
 void SpecialisingHook::before(cuda::LaunchCall& call) {
@@ -51,12 +51,12 @@ void SpecialisingHook::before(cuda::LaunchCall& call) {
   if (!kernel) return;
   ++counts_[kernel->place].launches;
   emulator::LaunchRequest& request = call.request;
-  if (request.cluster) return; // is not part of the words
+  if (request.cluster) return; // is not part of the key
   const launch::Dim3 grid{request.grid.x, request.grid.y, request.grid.z};
   const launch::Dim3 block{request.block.x, request.block.y, request.block.z};
-  const std::string words = kernel->words.of(grid, block, request.parameters);
-  if (kernel->repeated.is_due(words, times_)) make(call, *kernel, words);
-  const auto made = kernel->made.find(words);
+  const std::string key = kernel->keys.of(grid, block, request.parameters);
+  if (kernel->repeated.is_due(key, times_)) make(call, *kernel, key);
+  const auto made = kernel->made.find(key);
   if (made == kernel->made.end()) return;
   const KernelForLaunch& code = made->second.code;
   Result<launch::VariantChoice> choice = code.variants.choose(call.kernel.name, request.parameters, grid, block);

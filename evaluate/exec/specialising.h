@@ -29,14 +29,14 @@ private:
     std::unique_ptr<emulator::Program> program;
   };
   struct Kernel {
-    Kernel(const ir::Module& module, const ir::Function& kernel) : words(module, kernel) {}
-    launch::LaunchWords words;
+    Kernel(const ir::Module& module, const ir::Function& kernel) : keys(module, kernel) {}
+    launch::LaunchKeys keys;
     launch::RepeatedLaunches repeated;
-    std::map<std::string, Made> made; // by the launch's words
+    std::map<std::string, Made> made; // by the launch's key
     size_t place = 0;                 // in counts_
   };
   Kernel* kernel_of(const cuda::LaunchCall& call);
-  void make(cuda::LaunchCall& call, Kernel& kernel, const std::string& words);
+  void make(cuda::LaunchCall& call, Kernel& kernel, const std::string& key);
 
   uint64_t times_;
   std::string passes_;

@@ -39,8 +39,8 @@ Result<RewrittenProgram> rewrite_on_gpu(const std::string& ptx, const std::strin
 }
 
 Result<cuda::interpose::ProgramForLaunch> specialise_on_gpu(const ir::Module& original, const std::string& kernel,
-                                                            const std::string& words, const std::string& passes) {
-  Result<KernelForLaunch> made = kernel_for_launch(original, kernel, words, passes);
+                                                            const std::string& key, const std::string& passes) {
+  Result<KernelForLaunch> made = kernel_for_launch(original, kernel, key, passes);
   if (!made) return made.error();
   return cuda::interpose::ProgramForLaunch{std::move(made->module), std::move(made->text), std::move(made->variants)};
 }

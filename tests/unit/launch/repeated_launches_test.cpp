@@ -1,4 +1,4 @@
-// The words of a launch, and which launches are repeated.
+// Keys of launches, and which launches are repeated.
 #include "launch/repeated_launches.h"
 
 #include "grammar/reader.h"
@@ -33,7 +33,7 @@ ret;
 
 } // namespace
 
-TEST_CASE("words of a launch: its shape, and integers that are no addresses") {
+TEST_CASE("key of a launch: its shape, and integers that are no addresses") {
   Diagnostics diagnostics;
   const auto module = grammar::read_module(SourceFile("k.ptx", module_text), diagnostics);
   REQUIRE(module);
@@ -46,11 +46,11 @@ TEST_CASE("words of a launch: its shape, and integers that are no addresses") {
   std::memcpy(parameters.data() + signature.parameters[1].offset, &n, sizeof n);
   std::memcpy(parameters.data() + signature.parameters[4].offset, &wide, sizeof wide);
   parameters[signature.parameters[3].offset] = std::byte{200};
-  const LaunchWords words(*module, *kernel);
+  const LaunchKeys keys(*module, *kernel);
   // 4294967293 is -3 in 32 bits; the address, the float, the parameter that is not read and the structure are left out.
-  CHECK(words.of({64, 2, 1}, {32, 4, 1}, parameters) ==
+  CHECK(keys.of({64, 2, 1}, {32, 4, 1}, parameters) ==
         "block=32x4x1,grid=64x2x1,param.1=4294967293,param.3=200,param.4=1099511627776");
-  CHECK(words.of({1, 1, 1}, {1, 1, 1}, {}) == "block=1x1x1,grid=1x1x1"); // a block of parameters that is too short
+  CHECK(keys.of({1, 1, 1}, {1, 1, 1}, {}) == "block=1x1x1,grid=1x1x1"); // a block of parameters that is too short
 }
 
 TEST_CASE("a launch is due once, by its number, for few launches of a kernel") {
