@@ -37,10 +37,11 @@ std::string architectures(std::span<const FatEntry> entries, FatEntryKind kind) 
 }
 
 std::string how_to_bring_ptx(uint32_t capability) {
-  return fmt::format("machine code is not emulated: compile with -gencode arch=compute_{0},code=compute_{0} or with "
-                     "-lineinfo, which bring PTX, or assemble with ptxrewrite-ptxas; relocatable code (nvcc -rdc=true) is "
-                     "machine code in any case",
-                     capability);
+  return fmt::format(
+      "machine code is not emulated: compile with -gencode arch=compute_{0},code=compute_{0} or with "
+      "-lineinfo, which bring PTX, or assemble with ptxrewrite-ptxas; relocatable code (nvcc -rdc=true) is "
+      "machine code in any case",
+      capability);
 }
 
 ImageText refused(const Error& error) {
