@@ -18,7 +18,7 @@ struct Settings {
   bool counters = false;
   std::string json;                   // path of the report; "" if none
   std::string passes;                 // pipeline that rewrites modules when they are loaded; "" if none
-  uint64_t specialise = 0;            // kernels get code for a launch after so many equal ones; 0: never
+  uint64_t specialise = 0;            // number of equal launches by which a kernel is specialised for them; 0: never
   std::string verify;                 // passes whose result is compared with the original's in each launch; "" if none
   std::string capture;                // folder for launch files; "" if none
   uint64_t captures = 1;              // number of launches to capture per kernel, from the first one; 0: the one that

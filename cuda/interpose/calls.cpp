@@ -75,7 +75,7 @@ int launch(void* function, const LaunchShape& shape, void** arguments, void** ex
       const int status = start(variant->function, its, variant->arguments.data(), nullptr);
       timer.finish(status);
       programs.count(*kernel, status == success, "the driver does not start the variant");
-      if (status == success && variant->is_for_launch) programs.count_for_launch(*kernel);
+      if (status == success && variant->is_specialised) programs.count_specialised(*kernel);
       if (status == success) return status;
     }
   } catch (const std::exception& error) {

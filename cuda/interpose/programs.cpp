@@ -68,7 +68,7 @@ void unload(const Program& program, void* handle) {
   program.is_library ? driver.unload_library(handle) : driver.module_unload(handle);
 }
 
-// Modules may be loaded while another thread captures a stream: CUDA forbids it only in the default mode.
+// While a thread captures a stream in the default mode, other threads can load modules in relaxed mode only.
 class RelaxedCapture {
 public:
   RelaxedCapture() { RealDriver::get().exchange_capture_mode(&mode_); }
@@ -155,8 +155,8 @@ void set_specialiser(Specialiser made) {
   specialiser() = made;
 }
 
-Result<ProgramForLaunch> program_for_launch(const ir::Module& original, const std::string& kernel,
-                                            const std::string& key, const std::string& passes) {
+Result<SpecialisedProgram> specialised_program(const ir::Module& original, const std::string& kernel,
+                                               const std::string& key, const std::string& passes) {
   if (!specialiser()) return Error{"no passes here", {}};
   return specialiser()(original, kernel, key, passes);
 }
@@ -226,9 +226,9 @@ void Programs::forget(void* handle) {
   Program* const gone = found->second;
   for (auto& [name, kernel] : gone->kernels) {
     std::lock_guard kernel_lock(kernel->mutex);
-    for (auto& [key, made] : kernel->for_launches)
+    for (auto& [key, made] : kernel->specialised_kernels)
       unload(*gone, made.handle);
-    kernel->for_launches.clear();
+    kernel->specialised_kernels.clear();
   }
   std::erase_if(programs_, [&](const auto& entry) { return entry.second == gone; });
   std::erase_if(kernels_, [&](const auto& entry) { return entry.second->program == gone; });
@@ -275,7 +275,7 @@ void Programs::set_attribute(void* function, int attribute, int value) {
   kernel->attributes[attribute] = value;
   for (auto& [name, variant] : kernel->variants)
     if (variant.function) set_driver_attribute(*kernel->program, variant.function, attribute, value);
-  for (auto& [key, made] : kernel->for_launches)
+  for (auto& [key, made] : kernel->specialised_kernels)
     set_driver_attribute(*kernel->program, made.function, attribute, value);
 }
 
@@ -299,15 +299,15 @@ std::optional<KernelVariant> Programs::variant_of(InterposedKernel& kernel, cons
 }
 
 // The kernel must be locked.
-void Programs::make_for_launch(InterposedKernel& kernel, const std::string& key) {
+void Programs::specialise(InterposedKernel& kernel, const std::string& key) {
   const Program& program = *kernel.program;
-  Result<ProgramForLaunch> code = program_for_launch(*program.code.original, kernel.name, key, settings_.passes);
+  Result<SpecialisedProgram> code = specialised_program(*program.code.original, kernel.name, key, settings_.passes);
   if (!code) {
     kernel.not_made.insert(code.error().message);
     return;
   }
   const std::string entry = code->variants.of_kernel(kernel.name).front().entry;
-  KernelForLaunch made{*std::move(code), nullptr, nullptr};
+  SpecialisedKernel made{*std::move(code), nullptr, nullptr};
   made.handle = loaded(program, made.code.text, entry, made.function);
   if (!made.handle) {
     kernel.not_made.insert("the driver does not take it");
@@ -316,21 +316,21 @@ void Programs::make_for_launch(InterposedKernel& kernel, const std::string& key)
   for (const auto& [attribute, value] : kernel.attributes)
     set_driver_attribute(program, made.function, attribute, value);
   ++kernel.made;
-  kernel.for_launches.emplace(key, std::move(made));
+  kernel.specialised_kernels.emplace(key, std::move(made));
 }
 
 // True if there is a kernel for this launch, which is then the choice. The kernel must be locked.
-bool Programs::choose_for_launch(InterposedKernel& kernel, const LaunchShape& shape, RememberedChoice& made) {
-  const auto known = kernel.for_launches.find(made.key);
-  if (known == kernel.for_launches.end()) return false;
-  const KernelForLaunch& own = known->second;
+bool Programs::choose_specialised(InterposedKernel& kernel, const LaunchShape& shape, RememberedChoice& made) {
+  const auto known = kernel.specialised_kernels.find(made.key);
+  if (known == kernel.specialised_kernels.end()) return false;
+  const SpecialisedKernel& own = known->second;
   Result<launch::VariantChoice> choice =
       own.code.variants.choose(kernel.name, made.parameters, shape.grid, shape.block);
   if (!choice || choice->is_original || choice->grid != launch::GridMode::same || choice->block != shape.block)
     return false;
   const std::string entry = std::string(own.code.module->text(choice->entry->name)) + " for " + made.key;
   auto launch = variant_launch(entry, own.function, launch::signature_of(*choice->entry), shape, *std::move(choice));
-  launch->is_for_launch = true;
+  launch->is_specialised = true;
   made.launch = std::move(launch);
   made.key.clear();
   return true;
@@ -345,7 +345,7 @@ RememberedChoice Programs::choose(InterposedKernel& kernel, const LaunchShape& s
       if (const ir::Function* const text = launch::find_kernel(*kernel.program->code.original, kernel.name))
         kernel.keys.emplace(*kernel.program->code.original, *text);
     if (kernel.keys) made.key = kernel.keys->of(shape.grid, shape.block, made.parameters);
-    if (choose_for_launch(kernel, shape, made)) return made;
+    if (choose_specialised(kernel, shape, made)) return made;
   }
   if (!kernel.has_variants) return made.reason = "the passes do not change it", made;
   Result<launch::VariantChoice> choice =
@@ -379,10 +379,10 @@ std::shared_ptr<const VariantLaunch> Programs::variant_for(InterposedKernel& ker
     *known = choose(kernel, shape, *std::move(parameters));
   }
   if (!known->key.empty() && kernel.repeated.is_due(known->key, settings_.specialise)) {
-    make_for_launch(kernel, known->key);
-    if (!choose_for_launch(kernel, shape, *known)) known->key.clear();
+    specialise(kernel, known->key);
+    if (!choose_specialised(kernel, shape, *known)) known->key.clear();
   } else if (!known->key.empty()) {
-    choose_for_launch(kernel, shape, *known); // made for a launch with other addresses
+    choose_specialised(kernel, shape, *known); // made for a launch with other addresses
   }
   if (known->launch) return known->launch;
   const std::string reason = known->reason;
@@ -409,7 +409,7 @@ void Programs::count(InterposedKernel& kernel, bool is_rewritten, std::string_vi
     kernel.reasons.emplace(reason, 1);
 }
 
-void Programs::count_for_launch(InterposedKernel& kernel) {
+void Programs::count_specialised(InterposedKernel& kernel) {
   std::lock_guard lock(kernel.mutex);
   ++kernel.specialised;
 }

@@ -41,16 +41,16 @@ struct LaunchShape {
 // The parameters of a variant's launch.
 struct VariantLaunch {
   std::string entry;
-  void* function = nullptr;   // CUfunction, for libraries CUkernel
-  LaunchShape shape;          // except for the stream
-  bool is_for_launch = false; // of a kernel for this launch alone
+  void* function = nullptr;    // CUfunction, for libraries CUkernel
+  LaunchShape shape;           // except for the stream
+  bool is_specialised = false; // of a kernel for this launch alone
   std::vector<std::byte> parameters;
   mutable std::vector<void*> arguments; // pointers into `parameters`, read by the driver
 };
 
 // A kernel for one launch, in a module of its own.
-struct KernelForLaunch {
-  ProgramForLaunch code;
+struct SpecialisedKernel {
+  SpecialisedProgram code;
   void* handle = nullptr;   // CUmodule or CUlibrary, as that of the original
   void* function = nullptr; // CUfunction or CUkernel
 };
@@ -96,9 +96,9 @@ struct InterposedKernel {
   std::vector<TimedLaunch> timed;                       // launches whose events are pending
   std::optional<launch::LaunchKeys> keys;
   launch::RepeatedLaunches repeated;
-  std::map<std::string, KernelForLaunch> for_launches; // by the launch's key
-  uint64_t specialised = 0, made = 0;                  // launches, kernels for one launch
-  std::set<std::string> not_made;                      // why others were not made
+  std::map<std::string, SpecialisedKernel> specialised_kernels; // by the launch's key
+  uint64_t specialised = 0, made = 0;                           // launches, kernels for one launch
+  std::set<std::string> not_made;                               // why others were not made
 };
 
 struct Program {
@@ -137,7 +137,7 @@ public:
                                                    void** extra);
   // Counts a launch that was executed.
   void count(InterposedKernel& kernel, bool is_rewritten, std::string_view reason);
-  void count_for_launch(InterposedKernel& kernel);
+  void count_specialised(InterposedKernel& kernel);
   // Every module that was rewritten, including unloaded ones.
   std::vector<const Program*> all();
 
@@ -146,8 +146,8 @@ private:
   std::unique_ptr<Program> rewrite(const void* image);
   std::optional<KernelVariant> variant_of(InterposedKernel& kernel, const ir::Function& entry);
   RememberedChoice choose(InterposedKernel& kernel, const LaunchShape& shape, std::vector<std::byte> parameters);
-  bool choose_for_launch(InterposedKernel& kernel, const LaunchShape& shape, RememberedChoice& made);
-  void make_for_launch(InterposedKernel& kernel, const std::string& key);
+  bool choose_specialised(InterposedKernel& kernel, const LaunchShape& shape, RememberedChoice& made);
+  void specialise(InterposedKernel& kernel, const std::string& key);
 
   GpuSettings settings_;
   std::shared_mutex mutex_;

@@ -27,18 +27,18 @@ void set_rewriter(Rewriter rewriter);
 Result<RewrittenProgram> rewrite_program(const std::string& ptx, const std::string& label, const std::string& passes);
 
 // One kernel and its variant for one launch.
-struct ProgramForLaunch {
+struct SpecialisedProgram {
   std::unique_ptr<ir::Module> module;
   std::string text;
   launch::Variants variants;
 };
 
 // `key`: of launch::LaunchKeys. Fails if such a kernel is not possible, or does not save instructions.
-using Specialiser = Result<ProgramForLaunch> (*)(const ir::Module& original, const std::string& kernel,
-                                                 const std::string& key, const std::string& passes);
+using Specialiser = Result<SpecialisedProgram> (*)(const ir::Module& original, const std::string& kernel,
+                                                   const std::string& key, const std::string& passes);
 void set_specialiser(Specialiser specialiser);
 // Fails if no specialiser is set.
-Result<ProgramForLaunch> program_for_launch(const ir::Module& original, const std::string& kernel,
-                                            const std::string& key, const std::string& passes);
+Result<SpecialisedProgram> specialised_program(const ir::Module& original, const std::string& kernel,
+                                               const std::string& key, const std::string& passes);
 
 } // namespace ptxrewrite::cuda::interpose

@@ -12,7 +12,7 @@ namespace ptxrewrite::cuda::interpose {
 struct GpuSettings {
   std::string passes;      // a pipeline; "": modules are not rewritten
   std::string report;      // path of the JSON report; "" if none
-  uint64_t specialise = 0; // kernels get code for a launch after so many equal ones; 0: never
+  uint64_t specialise = 0; // number of equal launches by which a kernel is specialised for them; 0: never
   bool autotune = false;
   LogLevel log_level = LogLevel::warn;
 

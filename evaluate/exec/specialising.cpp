@@ -5,7 +5,7 @@
 
 namespace ptxrewrite::evaluate {
 
-// A module at the address of one that was unloaded.
+// Drops kernels of an unloaded module whose address the new one has.
 std::unique_ptr<ir::Module> SpecialisingHook::replacement(const ir::Module& original) {
   modules_.erase(&original);
   return nullptr;
@@ -27,7 +27,7 @@ SpecialisingHook::Kernel* SpecialisingHook::kernel_of(const cuda::LaunchCall& ca
 
 void SpecialisingHook::make(cuda::LaunchCall& call, Kernel& kernel, const std::string& key) {
   SpecialisedCounts& counts = counts_[kernel.place];
-  Result<KernelForLaunch> code = kernel_for_launch(call.kernel.module->original(), call.kernel.name, key, passes_);
+  Result<SpecialisedKernel> code = specialised_kernel(call.kernel.module->original(), call.kernel.name, key, passes_);
   if (!code) {
     counts.reasons.insert(code.error().message);
     return;
@@ -51,14 +51,14 @@ void SpecialisingHook::before(cuda::LaunchCall& call) {
   if (!kernel) return;
   ++counts_[kernel->place].launches;
   emulator::LaunchRequest& request = call.request;
-  if (request.cluster) return; // is not part of the key
+  if (request.cluster) return; // keys have no cluster size
   const launch::Dim3 grid{request.grid.x, request.grid.y, request.grid.z};
   const launch::Dim3 block{request.block.x, request.block.y, request.block.z};
   const std::string key = kernel->keys.of(grid, block, request.parameters);
   if (kernel->repeated.is_due(key, times_)) make(call, *kernel, key);
   const auto made = kernel->made.find(key);
   if (made == kernel->made.end()) return;
-  const KernelForLaunch& code = made->second.code;
+  const SpecialisedKernel& code = made->second.code;
   Result<launch::VariantChoice> choice = code.variants.choose(call.kernel.name, request.parameters, grid, block);
   if (!choice || choice->is_original || choice->grid != launch::GridMode::same || choice->block != block) return;
   request.kernel = code.module->text(choice->entry->name);

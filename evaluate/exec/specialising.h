@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cuda/context/launch_hook.h"
-#include "evaluate/common/kernel_for_launch.h"
+#include "evaluate/common/specialised_kernel.h"
 #include "launch/repeated_launches.h"
 
 #include <map>
@@ -25,7 +25,7 @@ public:
 
 private:
   struct Made {
-    KernelForLaunch code;
+    SpecialisedKernel code;
     std::unique_ptr<emulator::Program> program;
   };
   struct Kernel {

@@ -2,8 +2,8 @@
 // is linked into the library that programs load.
 #include "cuda/interpose/rewriter.h"
 #include "cuda/interpose/programs.h"
-#include "evaluate/common/kernel_for_launch.h"
 #include "evaluate/common/program_rewrite.h"
+#include "evaluate/common/specialised_kernel.h"
 #include "grammar/reader.h"
 #include "support/diagnostic.h"
 
@@ -38,33 +38,35 @@ Result<RewrittenProgram> rewrite_on_gpu(const std::string& ptx, const std::strin
   return program;
 }
 
-Result<cuda::interpose::ProgramForLaunch> specialise_on_gpu(const ir::Module& original, const std::string& kernel,
-                                                            const std::string& key, const std::string& passes) {
-  Result<KernelForLaunch> made = kernel_for_launch(original, kernel, key, passes);
+Result<cuda::interpose::SpecialisedProgram> specialise_on_gpu(const ir::Module& original, const std::string& kernel,
+                                                              const std::string& key, const std::string& passes) {
+  Result<SpecialisedKernel> made = specialised_kernel(original, kernel, key, passes);
   if (!made) return made.error();
-  return cuda::interpose::ProgramForLaunch{std::move(made->module), std::move(made->text), std::move(made->variants)};
+  return cuda::interpose::SpecialisedProgram{std::move(made->module), std::move(made->text), std::move(made->variants)};
+}
+
+// Calls `add(name, kernel)` for each kernel that was launched, with the kernel locked.
+template <class Add> void for_each_launched(Programs& programs, Add&& add) {
+  for (const cuda::interpose::Program* program : programs.all())
+    for (const auto& [name, kernel] : program->kernels) {
+      std::lock_guard lock(kernel->mutex);
+      if (kernel->rewritten + kernel->original > 0) add(name, *kernel);
+    }
 }
 
 std::vector<LaunchCounts> counts_of(Programs& programs) {
   std::vector<LaunchCounts> all;
-  for (const cuda::interpose::Program* program : programs.all())
-    for (const auto& [name, kernel] : program->kernels) {
-      std::lock_guard lock(kernel->mutex);
-      if (kernel->rewritten + kernel->original > 0)
-        all.push_back({name, kernel->rewritten, kernel->original, {kernel->reasons.begin(), kernel->reasons.end()}});
-    }
+  for_each_launched(programs, [&](const std::string& name, const cuda::interpose::InterposedKernel& kernel) {
+    all.push_back({name, kernel.rewritten, kernel.original, {kernel.reasons.begin(), kernel.reasons.end()}});
+  });
   return all;
 }
 
 std::vector<SpecialisedCounts> specialised_counts_of(Programs& programs) {
   std::vector<SpecialisedCounts> all;
-  for (const cuda::interpose::Program* program : programs.all())
-    for (const auto& [name, kernel] : program->kernels) {
-      std::lock_guard lock(kernel->mutex);
-      if (kernel->rewritten + kernel->original > 0)
-        all.push_back(
-            {name, kernel->rewritten + kernel->original, kernel->specialised, kernel->made, kernel->not_made});
-    }
+  for_each_launched(programs, [&](const std::string& name, const cuda::interpose::InterposedKernel& kernel) {
+    all.push_back({name, kernel.rewritten + kernel.original, kernel.specialised, kernel.made, kernel.not_made});
+  });
   return all;
 }
 

@@ -80,8 +80,8 @@ private:
         elements, [&](const Element& element) { return !element.is_literal && !seen.insert(element.value).second; });
   }
 
-  // True if the store can read the elements where they are: what stands beside them in their tuples is part of the
-  // store, too, or no longer read.
+  // True if no element has to be moved: the other registers of its tuple hold elements of this store, at the same
+  // places, or values that are not read any more.
   bool fits(const Tuple& elements) const {
     for (size_t place = 0; place < elements.size(); ++place) {
       const auto found = homes_.find(elements[place].value);
@@ -127,7 +127,7 @@ private:
     settle(elements);
   }
 
-  // Values that are in no tuple yet are computed where the tuple needs them.
+  // Registers of values that are in no tuple yet are allocated in this one.
   void settle(const Tuple& elements) {
     for (size_t place = 0; place < elements.size(); ++place)
       if (!elements[place].is_literal) homes_.try_emplace(elements[place].value, Home{tuples_.size(), place});

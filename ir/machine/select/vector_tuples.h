@@ -5,9 +5,10 @@
 
 namespace ptxrewrite::ir {
 
-// Adds the moves of vector stores of 32- and 64-bit elements. A register is in one tuple of consecutive registers: an
-// element that already is in another one, or at another place of it, is moved, as are elements that occur twice. Vector
-// loads define tuples, too. Literals are moved in, all but vectors of zeros.
+// Adds the moves in front of vector stores of 32- and 64-bit elements. The elements of a vector are in a tuple of
+// consecutive registers, and a value is in one tuple only: it is moved if it is already in another tuple (also of a
+// vector load), at another place, or twice in one vector. Literals are moved into the tuple, except for vectors of
+// zeros.
 void weigh_vector_tuples(LoweringContext& context);
 
 } // namespace ptxrewrite::ir

@@ -1,5 +1,6 @@
-// Vector stores against ptxas 13.0 for sm_80: registers of a vector are consecutive, and what is already elsewhere is
-// moved. The figures are ptxas' machine instructions of the whole kernel, checked where it is at hand.
+// Moves in front of vector stores, as ptxas 13.0 makes them for sm_80: the elements of a vector are in consecutive
+// registers, so a value that is already in another vector is moved. The figures are ptxas' machine instructions of the
+// whole kernel, checked where it is at hand.
 #include "ir/machine/figures/figures.h"
 #include "ir/machine/select/lowering.h"
 #include "ir/ssa/ssa.h"

@@ -15,7 +15,7 @@
 namespace ptxrewrite::evaluate {
 
 // A module with the kernel and its variant, which requires exactly this launch.
-struct KernelForLaunch {
+struct SpecialisedKernel {
   std::unique_ptr<ir::Module> module;
   std::string text;
   launch::Variants variants;
@@ -24,8 +24,8 @@ struct KernelForLaunch {
 // `key`: of launch::LaunchKeys. `passes` may be empty. Fails if the kernel, or a function of its module, uses a
 // variable outside of functions, which another module would have for itself, if it calls a function of the driver or
 // through a pointer, or if the model does not count fewer instructions.
-Result<KernelForLaunch> kernel_for_launch(const ir::Module& original, const std::string& kernel, const std::string& key,
-                                          const std::string& passes);
+Result<SpecialisedKernel> specialised_kernel(const ir::Module& original, const std::string& kernel,
+                                             const std::string& key, const std::string& passes);
 
 // Launches of one kernel, for reports.
 struct SpecialisedCounts {

@@ -1,4 +1,4 @@
-#include "evaluate/common/kernel_for_launch.h"
+#include "evaluate/common/specialised_kernel.h"
 
 #include "evaluate/common/program_rewrite.h"
 #include "grammar/reader.h"
@@ -16,7 +16,7 @@
 namespace ptxrewrite::evaluate {
 namespace {
 
-// What a module's functions name outside of themselves.
+// Variables of a module that its functions use.
 struct Uses {
   std::set<uint32_t> variables; // VariableIds of the module
   std::string problem;          // why the kernel cannot be in a module of its own; "" if it can
@@ -70,10 +70,10 @@ Result<std::unique_ptr<ir::Module>> module_of_kernel(const ir::Module& original,
   return alone;
 }
 
-uint64_t weighted_instructions(const ir::Function& kernel) {
+double weighted_instructions(const ir::Function& kernel) {
   ir::Function copy(kernel);
-  (void)ir::construct_ssa(copy).ok(); // the model takes functions as read, too
-  return static_cast<uint64_t>(transforms::legal::model_cost_of(copy).weighted);
+  (void)ir::construct_ssa(copy).ok(); // if it fails, the model weighs the function as read
+  return static_cast<double>(transforms::legal::model_cost_of(copy).weighted);
 }
 
 bool saves_instructions(const ir::Module& module, const std::string& kernel, const launch::Variants& variants) {
@@ -85,8 +85,8 @@ bool saves_instructions(const ir::Module& module, const std::string& kernel, con
 
 } // namespace
 
-Result<KernelForLaunch> kernel_for_launch(const ir::Module& original, const std::string& kernel, const std::string& key,
-                                          const std::string& passes) {
+Result<SpecialisedKernel> specialised_kernel(const ir::Module& original, const std::string& kernel,
+                                             const std::string& key, const std::string& passes) {
   Result<std::unique_ptr<ir::Module>> alone = module_of_kernel(original, kernel);
   if (!alone) return alone.error();
   const std::string pipeline = "darsie(specialise=\"" + key + "\")" + (passes.empty() ? "" : "," + passes);
@@ -97,7 +97,7 @@ Result<KernelForLaunch> kernel_for_launch(const ir::Module& original, const std:
   if (!variants) return variants.error();
   if (!saves_instructions(*made->module, kernel, *variants))
     return Error{"the kernel for this launch would have as many instructions", {}};
-  return KernelForLaunch{std::move(made->module), std::move(made->text), *std::move(variants)};
+  return SpecialisedKernel{std::move(made->module), std::move(made->text), *std::move(variants)};
 }
 
 std::string specialised_counts_text(uint64_t times, const std::vector<SpecialisedCounts>& all) {
