@@ -20,12 +20,12 @@ void TokenRing::fill() {
     uint32_t position = begin;
     uint32_t accepted_end = begin;
     uint16_t accepted = 0;
-    LexerTables::State state = tables_.start();
+    LexerTables::State state = LexerTables::start;
     while (position < end_) {
-      state = tables_.next(state, static_cast<uint8_t>(text[position]));
+      state = LexerTables::next(state, static_cast<uint8_t>(text[position]));
       if (state == LexerTables::dead) break;
       ++position;
-      if (uint16_t type = tables_.accepts(state)) {
+      if (uint16_t type = LexerTables::accepts(state)) {
         accepted = type;
         accepted_end = position;
       }

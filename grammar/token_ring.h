@@ -32,8 +32,6 @@ public:
 
 class TokenRing final : public antlr4::TokenStream {
 public:
-  TokenRing() : tables_(LexerTables::instance()) {}
-
   // Restarts on a range of `source`.
   void open(std::string_view source, SourceRange item) {
     source_ = source;
@@ -90,7 +88,6 @@ private:
   std::string_view source_;
   uint32_t cursor_ = 0;
   uint32_t end_ = 0;
-  LexerTables& tables_;
 };
 
 } // namespace ptxrewrite::grammar
