@@ -232,15 +232,16 @@ void Sum::emit(const Rule& row, Match bound, const std::vector<bool>& taken) {
 
 } // namespace
 
-const Rule* combine_products(Editor& editor, InstructionId root, std::span<const Rule* const> rows) {
+const Rule* combine_products(Editor& editor, InstructionId root, std::span<const RuleRow* const> rows) {
   if (rows.empty() || !editor.is_computation(root)) return nullptr;
   const std::string_view mnemonic = canonical(editor.mnemonic(root));
   if (mnemonic == "mul.lo.s32" || !is_sum(mnemonic)) return nullptr;
   Sum sum(editor, root);
   if (!sum.is_worth_trying()) return nullptr;
   sum.find_bytes();
-  for (const Rule* row : rows)
-    if (sum.apply(*row)) return row;
+  for (const RuleRow* row : rows)
+    for (const Rule& rule : rules_of(*row))
+      if (sum.apply(rule)) return &rule;
   return nullptr;
 }
 

@@ -8,6 +8,6 @@ namespace ptxrewrite::transforms::legal::composite {
 
 // Rewrites the sum whose last addition is `root` by the first matching row; all rows are of family dot. Returns the
 // row, or nullptr if none matches.
-const Rule* combine_products(Editor& editor, ir::InstructionId root, std::span<const Rule* const> rows);
+const Rule* combine_products(Editor& editor, ir::InstructionId root, std::span<const RuleRow* const> rows);
 
 } // namespace ptxrewrite::transforms::legal::composite

@@ -142,18 +142,19 @@ size_t join_byte_vectors(ir::Function& function) {
   return count;
 }
 
-const Rule* compute_together(Editor& editor, InstructionId root, std::span<const Rule* const> rows, bool force) {
+const Rule* compute_together(Editor& editor, InstructionId root, std::span<const RuleRow* const> rows, bool force) {
   // Instructions that can join the last bytes of a register.
   constexpr std::string_view joining[] = {"or.b32", "xor.b32", "add.s32", "prmt.b32", "bfi.b32"};
   if (rows.empty() || std::ranges::find(joining, canonical(editor.mnemonic(root))) == std::end(joining)) return nullptr;
   const std::optional<FourBytes> four = as_four_bytes(editor, root);
   if (!four) return nullptr;
-  for (const Rule* row : rows) {
-    const std::optional<Match> found = match_elements(editor, *four, *row);
-    if (!found || (!force && benefit(editor, *row, *found) <= 0)) continue;
-    replace(editor, *row, *found);
-    return row;
-  }
+  for (const RuleRow* row : rows)
+    for (const Rule& rule : rules_of(*row)) {
+      const std::optional<Match> found = match_elements(editor, *four, rule);
+      if (!found || (!force && benefit(editor, rule, *found) <= 0)) continue;
+      replace(editor, rule, *found);
+      return &rule;
+    }
   return nullptr;
 }
 

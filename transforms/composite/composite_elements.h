@@ -12,6 +12,6 @@ size_t join_byte_vectors(ir::Function& function);
 
 // Rewrites the computation of `root` if its bytes are the elements of one of the rows and the rewriting saves machine
 // instructions. Returns that row, or nullptr.
-const Rule* compute_together(Editor& editor, ir::InstructionId root, std::span<const Rule* const> rows, bool force);
+const Rule* compute_together(Editor& editor, ir::InstructionId root, std::span<const RuleRow* const> rows, bool force);
 
 } // namespace ptxrewrite::transforms::legal::composite

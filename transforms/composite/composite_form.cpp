@@ -54,9 +54,9 @@ struct Candidate {
 class Rewriter {
 public:
   Rewriter(ir::Function& function, Candidate& candidate) : editor_(function), candidate_(candidate) {
-    for (const Rule& rule : rules())
-      if (allows(rule.family) && is_available(function.module(), rule.version, rule.target))
-        rows_of(rule).push_back(&rule);
+    for (const RuleRow& row : rule_rows())
+      if (allows(row.family) && is_available(function.module(), row.version, row.target))
+        (row.family == Family::dot ? dots_ : row.family == Family::bytes ? elements_ : patterns_).push_back(&row);
     const bool has_prmt = is_available(function.module(), 20, 20);
     permutes_ = has_prmt && allows(Family::permute);
     covers_ = allows(Family::logic) && is_available(function.module(), 43, 50);
@@ -77,9 +77,15 @@ public:
   }
 
 private:
-  std::vector<const Rule*>& rows_of(const Rule& rule) {
-    if (rule.family == Family::dot) return dots_;
-    return rule.family == Family::bytes ? elements_ : by_mnemonic_[rule.pattern.text];
+  // The rules with such a root, in the order of the table.
+  const std::vector<const Rule*>& rules_with_root(std::string_view mnemonic) {
+    const auto [place, is_new] = by_mnemonic_.try_emplace(mnemonic);
+    if (!is_new) return place->second;
+    for (const RuleRow* row : patterns_)
+      if (row->has_root(mnemonic))
+        for (const Rule& rule : rules_of(*row))
+          if (rule.pattern.text == mnemonic) place->second.push_back(&rule);
+    return place->second;
   }
   bool allows(Family family) const { return candidate_.families.test(static_cast<size_t>(family)); }
   bool is_forced() const { return candidate_.eagerness == Eagerness::forced; }
@@ -88,8 +94,8 @@ private:
 
   Editor editor_;
   Candidate& candidate_;
-  std::unordered_map<std::string_view, std::vector<const Rule*>> by_mnemonic_; // of the pattern's root
-  std::vector<const Rule*> dots_, elements_;
+  std::vector<const RuleRow*> dots_, elements_, patterns_;
+  std::unordered_map<std::string_view, std::vector<const Rule*>> by_mnemonic_; // of the pattern's root, if asked for
   bool permutes_ = false, covers_ = false;
 };
 
@@ -122,13 +128,11 @@ bool Rewriter::rewrite(BlockId block) {
 }
 
 bool Rewriter::apply_best_rule(InstructionId root) {
-  const auto rows = by_mnemonic_.find(canonical(editor_.mnemonic(root)));
-  if (rows == by_mnemonic_.end()) return false;
   const Rule* best = nullptr;
   Match best_match;
   int best_benefit = candidate_.eagerness == Eagerness::saving ? 0 : -1;
   if (is_forced()) best_benefit = INT32_MIN;
-  for (const Rule* rule : rows->second) {
+  for (const Rule* rule : rules_with_root(canonical(editor_.mnemonic(root)))) {
     if (rule->replacement.text == "lop3.b32" && editor_.is_only_tested(editor_.result(root))) continue;
     std::optional<Match> found = match(editor_, rule->pattern, rule->conditions, root);
     if (!found) continue;

@@ -1,4 +1,5 @@
-// Parses composite_rules.def. The text is part of the program: assertions, and tests over all rows, find errors in it.
+// Parses composite_rules.def, row by row. The text is part of the program: assertions, and tests over all rows, find
+// errors in it.
 #include "transforms/composite/composite_rules.h"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <cassert>
 #include <cctype>
 #include <charconv>
+#include <mutex>
 
 namespace ptxrewrite::transforms::legal::composite {
 
@@ -245,25 +247,42 @@ std::string element_of(std::string_view element, size_t byte) {
   return text;
 }
 
-std::vector<Rule> parse_elements(std::string_view name, std::string_view element, std::string_view replacement,
-                                 unsigned version, unsigned target, unsigned saves) {
+std::vector<Rule> parse_elements(const RuleRow& row) {
+  const std::string_view element = row.pattern;
   std::array<std::string, 4> e;
   for (size_t i = 0; i < e.size(); ++i)
     e[i] = element_of(element, i);
   const std::string pattern = "or.b32(or.b32(or.b32(and.b32(" + e[0] + ", 255), shl.b32(and.b32(" + e[1] +
                               ", 255), 8)), shl.b32(and.b32(" + e[2] + ", 255), 16)), shl.b32(" + e[3] + ", 24))";
-  std::vector<Rule> rows = parse_rule(Family::bytes, name, pattern, "", replacement, version, target, saves);
-  for (size_t row = 0; row < rows.size(); ++row) {
-    rows[row].pattern_text = "four bytes of " + std::string(element);
+  std::vector<Rule> rules =
+      parse_rule(row.family, row.name, pattern, row.condition, row.replacement, row.version, row.target, row.saves);
+  for (size_t i = 0; i < rules.size(); ++i) {
+    rules[i].pattern_text = "four bytes of " + std::string(element);
     for (const std::string& text : e)
-      rows[row].elements.push_back(Reader(text, row).term());
+      rules[i].elements.push_back(Reader(text, i).term());
   }
-  return rows;
+  return rules;
 }
 
 LogicRule parse_logic(std::string_view pattern, std::string_view table) {
   return {Reader(pattern, 0).term(), Reader(table, 0).expression(), std::string(pattern)};
 }
+
+constexpr RuleRow row_table[] = {
+#define SYNONYM(canonical, other)
+#define RULE(family, name, pattern, condition, replacement, version, target, saves)                                    \
+  {Family::family, name, pattern, condition, replacement, version, target, saves, false},
+#define BYTES(pattern, condition, bytes)
+#define ELEMENTS(name, element, replacement, version, target, saves)                                                   \
+  {Family::bytes, name, element, "", replacement, version, target, saves, true},
+#define LOGIC(pattern, table)
+#include "transforms/composite/composite_rules.def"
+#undef SYNONYM
+#undef RULE
+#undef BYTES
+#undef ELEMENTS
+#undef LOGIC
+};
 
 constexpr Synonym synonym_table[] = {
 #define SYNONYM(canonical, other) {canonical, other},
@@ -300,23 +319,38 @@ std::vector<Rule> parse_rule(Family family, std::string_view name, std::string_v
   return list;
 }
 
+bool RuleRow::has_root(std::string_view mnemonic) const {
+  // Alternatives end at a bar, the last one before its operands.
+  for (std::string_view rest = pattern.substr(0, pattern.find('('));;) {
+    const size_t bar = rest.find('|');
+    if (rest.substr(0, bar) == mnemonic) return true;
+    if (bar == std::string_view::npos) return false;
+    rest.remove_prefix(bar + 1);
+  }
+}
+
+std::span<const RuleRow> rule_rows() {
+  return row_table;
+}
+
+std::span<const Rule> rules_of(const RuleRow& row) {
+  static std::array<std::once_flag, std::size(row_table)> once;
+  static std::array<std::vector<Rule>, std::size(row_table)> parsed;
+  const auto index = static_cast<size_t>(&row - row_table);
+  assert(index < std::size(row_table));
+  std::call_once(once[index], [&] {
+    parsed[index] = row.is_element ? parse_elements(row)
+                                   : parse_rule(row.family, row.name, row.pattern, row.condition, row.replacement,
+                                                row.version, row.target, row.saves);
+  });
+  return parsed[index];
+}
+
 std::span<const Rule> rules() {
   static const std::vector<Rule> table = [] {
     std::vector<Rule> list;
-    auto add = [&](std::vector<Rule> rows) { std::ranges::move(rows, std::back_inserter(list)); };
-#define SYNONYM(canonical, other)
-#define RULE(family, name, pattern, condition, replacement, version, target, saves)                                    \
-  add(parse_rule(Family::family, name, pattern, condition, replacement, version, target, saves));
-#define BYTES(pattern, condition, bytes)
-#define ELEMENTS(name, element, replacement, version, target, saves)                                                   \
-  add(parse_elements(name, element, replacement, version, target, saves));
-#define LOGIC(pattern, table)
-#include "transforms/composite/composite_rules.def"
-#undef SYNONYM
-#undef RULE
-#undef BYTES
-#undef ELEMENTS
-#undef LOGIC
+    for (const RuleRow& row : row_table)
+      list.insert(list.end(), rules_of(row).begin(), rules_of(row).end());
     return list;
   }();
   return table;

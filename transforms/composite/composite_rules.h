@@ -90,6 +90,20 @@ struct LogicRule {
   std::string text;
 };
 
+// The text of a row. Most kernels need few of the rules: a row is parsed when its rules are first asked for.
+struct RuleRow {
+  Family family = Family::rotate;
+  std::string_view name, pattern, condition, replacement; // `pattern`: the element of rows of four bytes
+  unsigned version = 0, target = 0, saves = 0;            // as in Rule
+  bool is_element = false;
+
+  // Is this the mnemonic of a pattern's root?
+  bool has_root(std::string_view mnemonic) const;
+};
+std::span<const RuleRow> rule_rows();
+// The rules of a row of rule_rows().
+std::span<const Rule> rules_of(const RuleRow& row);
+// The rules of all rows.
 std::span<const Rule> rules();
 std::span<const ByteRule> byte_rules();
 std::span<const LogicRule> logic_rules();
