@@ -74,6 +74,11 @@ private:
     return value;
   }
 
+  void replace(ValueId value, ValueId by) {
+    same_[value.index()] = by;
+    has_same_ = true;
+  }
+
   KnownBits bits_of(ValueId value) const { return bits_[known_as(value).index()]; }
 
   KnownBits bits_of(const Operand& operand, unsigned width) const {
@@ -198,12 +203,13 @@ private:
 
   KnownBits result_of(InstructionId id) const {
     const Form& form = function_.form_of(id);
-    std::vector<KnownBits> sources;
-    for (size_t i = 1; i < function_.operands_of(id).size(); ++i)
-      sources.push_back(bits_of(function_.operands_of(id)[i], source_width(form, i - 1)));
-    const KnownBits bits = known_result(form, sources);
+    const std::span<const Operand> operands = function_.operands_of(id);
+    sources_.clear();
+    for (size_t i = 1; i < operands.size(); ++i)
+      sources_.push_back(bits_of(operands[i], source_width(form, i - 1)));
+    const KnownBits bits = known_result(form, sources_);
     // ptxas joins (a >> k) + b to one instruction before it determines the known bits of a.
-    const bool whole = std::ranges::all_of(sources, [](const KnownBits& source) { return source.all; });
+    const bool whole = std::ranges::all_of(sources_, [](const KnownBits& source) { return source.all; });
     if (bits.all && !whole && is_added_shift(id)) return {bits.may_be_one, false};
     return bits;
   }
@@ -265,7 +271,7 @@ private:
       if (operand.has(OperandFlag::old_value)) kept.push_back(operand.as_value());
     }
     for (size_t i = 0; i < std::min(written.size(), kept.size()); ++i)
-      same_[written[i].index()] = known_as(kept[i]);
+      replace(written[i], known_as(kept[i]));
     function_.remove(id);
   }
 
@@ -304,7 +310,7 @@ private:
         source.has(OperandFlag::negated) || is_place(source.as_value()) ||
         bit_width(function_.values[result].type) != bit_width(function_.values[source.as_value()].type))
       return false;
-    same_[result.index()] = known_as(source.as_value());
+    replace(result, known_as(source.as_value()));
     function_.remove(id);
     changed_ = true;
     return true;
@@ -318,9 +324,10 @@ private:
   // Applies identities, and rules for sums of products with a known part.
   bool simplify(InstructionId id) {
     const Form& form = function_.form_of(id);
-    const std::vector<Operand> operands(function_.operands_of(id).begin(), function_.operands_of(id).end());
     const unsigned width = bit_width(form.type());
-    if (is_float(form.type()) || form.has(Modifier::sat) || form.carry_out || operands.size() < 3) return false;
+    if (is_float(form.type()) || form.has(Modifier::sat) || form.carry_out || function_.operands_of(id).size() < 3)
+      return false;
+    const std::vector<Operand> operands(function_.operands_of(id).begin(), function_.operands_of(id).end());
     const Operand &a = operands[1], &b = operands[2];
     auto is = [&](const Operand& operand, uint64_t number) { return is_number(operand, width, number); };
     const uint64_t ones = width >= 64 ? ~uint64_t(0) : (uint64_t(1) << width) - 1;
@@ -474,6 +481,7 @@ private:
   // --- rewriting ---
 
   void replace_values() {
+    if (!has_same_) return;
     for (BlockId block : function_.layout) {
       for (InstructionId id : function_.instructions_in(block)) {
         for (Operand& operand : function_.operands_of(id))
@@ -513,7 +521,7 @@ private:
         function_.set_arguments(edge, without(function_.arguments(edge)));
       function_.set_parameters(one.block, without(parameters));
       if (same)
-        same_[one.parameter.index()] = same;
+        replace(one.parameter, same);
       else
         define_number(one.block, one.parameter, as_immediate(*one.number, width), width);
     }
@@ -543,8 +551,10 @@ private:
   Function function_;
   const ValueFlow* values_ = nullptr; // of the current round
   std::array<uint32_t, 3> block_shape_{};
-  std::vector<KnownBits> bits_; // by ValueId
-  std::vector<ValueId> same_;   // by ValueId: the value that replaces it
+  std::vector<KnownBits> bits_;            // by ValueId
+  std::vector<ValueId> same_;              // by ValueId: the value that replaces it
+  bool has_same_ = false;                  // any of them is set
+  mutable std::vector<KnownBits> sources_; // of the instruction that is visited: its memory is used again
   std::vector<bool> in_section_;
   std::vector<Needless> needless_;
   bool changed_ = false;

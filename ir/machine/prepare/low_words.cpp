@@ -16,7 +16,7 @@ class LowWords {
 public:
   explicit LowWords(const Function& function)
       : function_(function), in_section_(instructions_in_sections(function)), high_(function.values.size()),
-        same_(function.values.size()) {}
+        passed_(function.values.size()), same_(function.values.size()) {}
 
   bool run() {
     const std::vector<BlockId> layout = function_.layout;
@@ -44,21 +44,24 @@ private:
 
   // --- needed high words ---
 
+  // Returns true if this has to be told to the definition, which the pass has seen before.
   bool mark(ValueId value) {
     if (high_[value.index()]) return false;
     high_[value.index()] = true;
-    return true;
+    return passed_[value.index()];
   }
 
-  // One pass in reverse text order; returns true if anything changed.
+  // One pass in reverse text order; returns true if it has to be repeated.
   bool mark_all() {
     bool changed = false;
     for (auto block = function_.layout.rbegin(); block != function_.layout.rend(); ++block) {
       for (EdgeId edge : function_.successors(*block)) {
         const std::span<const ValueId> parameters = function_.parameters(function_.edges[edge].to);
         const std::span<const ValueId> arguments = function_.arguments(edge);
-        for (size_t i = 0; i < std::min(parameters.size(), arguments.size()); ++i)
+        for (size_t i = 0; i < std::min(parameters.size(), arguments.size()); ++i) {
           if (!is_low(parameters[i])) changed |= mark(arguments[i]);
+          passed_[parameters[i].index()] = true;
+        }
       }
       for (InstructionId id = function_.blocks[*block].last; id; id = function_.instructions[id].previous)
         changed |= mark_operands(id);
@@ -78,6 +81,7 @@ private:
         if (operands[part].is(OperandKind::value) && !operands[part].is_definition() && !low && !address)
           changed |= mark(operands[part].as_value());
     }
+    for_each_definition(function_, id, [&](ValueId value) { passed_[value.index()] = true; });
     return changed;
   }
 
@@ -185,7 +189,8 @@ private:
 
   Function function_;
   std::vector<bool> in_section_;
-  std::vector<bool> high_; // by ValueId: the high word is needed
+  std::vector<bool> high_;   // by ValueId: the high word is needed
+  std::vector<bool> passed_; // by ValueId: a pass has seen its definition, or an edge to it
   std::vector<ValueId> same_;
   bool changed_ = false;
 };

@@ -9,26 +9,6 @@
 
 namespace ptxrewrite::ir {
 
-ValueId LoweringContext::result(InstructionId id) const {
-  ValueId result;
-  for (const Operand& operand : function.operands_of(id)) {
-    if (!operand.is(OperandKind::value) || !operand.is_definition()) continue;
-    if (result) return {};
-    result = operand.as_value();
-  }
-  return result;
-}
-
-const Operand* LoweringContext::source(InstructionId id, size_t index) const {
-  std::span<const Operand> operands = function.operands_of(id);
-  const Form* known = form(id);
-  size_t skipped = known ? known->definitions : 0;
-  size_t position = 0;
-  for (size_t i = 0; i < skipped + index && position < operands.size(); ++i)
-    position = next_sibling(operands, position);
-  return position < operands.size() && !operands[position].has(OperandFlag::old_value) ? &operands[position] : nullptr;
-}
-
 InstructionId LoweringContext::definition(const Operand* operand) const {
   return operand && operand->is(OperandKind::value) ? values.definition(operand->as_value()) : InstructionId();
 }

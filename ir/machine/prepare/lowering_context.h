@@ -64,9 +64,25 @@ struct LoweringContext {
     return function.instructions[id].kind == InstructionKind::real ? &function.form_of(id) : nullptr;
   }
   // The only register that it writes; invalid if it writes several or none.
-  ValueId result(InstructionId id) const;
+  ValueId result(InstructionId id) const {
+    ValueId result;
+    for (const Operand& operand : function.operands_of(id)) {
+      if (!operand.is(OperandKind::value) || !operand.is_definition()) continue;
+      if (result) return {};
+      result = operand.as_value();
+    }
+    return result;
+  }
   // Its index-th operand after the destinations, groups counted as one; nullptr if there are fewer.
-  const Operand* source(InstructionId id, size_t index) const;
+  const Operand* source(InstructionId id, size_t index) const {
+    const std::span<const Operand> operands = function.operands_of(id);
+    const Form* known = form(id);
+    size_t position = 0;
+    for (size_t left = (known ? known->definitions : 0) + index; left > 0 && position < operands.size(); --left)
+      position = next_sibling(operands, position);
+    return position < operands.size() && !operands[position].has(OperandFlag::old_value) ? &operands[position]
+                                                                                         : nullptr;
+  }
   // The only instruction that computes the operand, if the operand is a register.
   InstructionId definition(const Operand* operand) const;
   bool is_literal(const Operand* operand) const;

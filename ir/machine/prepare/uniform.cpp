@@ -26,8 +26,8 @@ UniformValues::UniformValues(const Function& function, const ControlFlow& flow, 
                              const PostDominatorTree& post_dominators, UniformSources sources)
     : function_(function), flow_(flow), dominators_(dominators), post_dominators_(post_dominators), sources_(sources),
       warps_in_rows_(sources == UniformSources::read && warps_in_rows(function)), varying_(function.values.size()),
-      thread_index_(function.values.size()), in_divergence_(function.blocks.size()), joins_(function.blocks.size()),
-      spread_(function.blocks.size()) {
+      thread_index_(function.values.size()), settled_(function.instructions.size()),
+      in_divergence_(function.blocks.size()), joins_(function.blocks.size()), spread_(function.blocks.size()) {
   while (step()) {
   }
 }
@@ -101,29 +101,37 @@ bool UniformValues::parts_between_warps(InstructionId id) const {
 }
 
 bool UniformValues::visit(InstructionId id) {
-  bool varies = false;
+  if (settled_[id.index()]) return false;
   if (warps_in_rows_ && function_.instructions[id].kind == InstructionKind::real) {
     const std::span<const Operand> operands = function_.operands_of(id);
     if (function_.is_ssa && keeps_number(function_, id) && is_thread_index(operands[1]))
       thread_index_[operands[0].as_value().index()] = true;
     if (parts_between_warps(id)) return false;
   }
-  for_each_use(function_, id, [&](ValueId value) { varies |= varying_[value.index()]; });
-  if (function_.instructions[id].kind == InstructionKind::real) {
-    const Form& form = function_.form_of(id);
-    varies |= !form.effects.pure() && !reads_constant_bank(function_, id) && !reads_one_value(form);
-    if (form.kind == InstructionClass::warp_vote && reads_one_value(form)) varies = false;
-  }
-  for (const Operand& operand : function_.operands_of(id))
-    if (operand.is(OperandKind::special_register)) {
-      const SpecialRegisterInfo& special = info(static_cast<SpecialRegister>(operand.id));
-      varies |= special.is_volatile || special.uniformity > Uniformity::block;
-    }
-  // As read, a register that lanes write at different times has different values, even if each is uniform.
-  if (!function_.is_ssa && in_divergence_[function_.instructions[id].block.index()]) varies = true;
+  if (!varies(id)) return false;
+  settled_[id.index()] = true;
   bool changed = false;
-  if (varies) for_each_definition(function_, id, [&](ValueId value) { changed |= mark(value); });
+  for_each_definition(function_, id, [&](ValueId value) { changed |= mark(value); });
   return changed;
+}
+
+// Do the results differ between lanes, by what is known so far of the operands?
+bool UniformValues::varies(InstructionId id) const {
+  const Instruction& instruction = function_.instructions[id];
+  // As read, a register that lanes write at different times has different values, even if each is uniform.
+  if (!function_.is_ssa && in_divergence_[instruction.block.index()]) return true;
+  bool of_operands = instruction.guard && varying_[instruction.guard.index()], of_registers = false;
+  for (const Operand& operand : function_.operands_of(id)) {
+    if (operand.is(OperandKind::value)) of_operands |= !operand.is_definition() && varying_[operand.as_value().index()];
+    if (!operand.is(OperandKind::special_register)) continue;
+    const SpecialRegisterInfo& special = info(static_cast<SpecialRegister>(operand.id));
+    of_registers |= special.is_volatile || special.uniformity > Uniformity::block;
+  }
+  if (of_registers) return true;
+  if (instruction.kind != InstructionKind::real) return of_operands;
+  const Form& form = function_.form_of(id);
+  if (form.kind == InstructionClass::warp_vote && reads_one_value(form)) return false;
+  return of_operands || (!form.effects.pure() && !reads_constant_bank(function_, id) && !reads_one_value(form));
 }
 
 // Marks the blocks between a divergent branch and the reconvergence of all lanes.

@@ -32,6 +32,7 @@ private:
   bool reads_one_value(const Form& form) const;
   bool is_thread_index(const Operand& operand) const;
   bool parts_between_warps(InstructionId id) const;
+  bool varies(InstructionId id) const;
   bool mark(ValueId value);
   bool spread_divergence(BlockId block);
 
@@ -43,6 +44,7 @@ private:
   bool warps_in_rows_ = false; // the text states that blocks are one-dimensional
   std::vector<bool> varying_;
   std::vector<bool> thread_index_;  // tid.x
+  std::vector<bool> settled_;       // instructions whose results are known to vary
   std::vector<bool> in_divergence_; // blocks that lanes of a warp may enter at different times
   std::vector<bool> joins_;         // blocks where diverged lanes reconverge, each with its own values
   std::vector<bool> spread_;        // blocks whose divergent branch has been processed

@@ -1,4 +1,4 @@
-// One pass over the operands for each of the tables of value_flow.h.
+// Fills the tables of value_flow.h in two passes over the operands.
 #include "ir/machine/prepare/value_flow.h"
 
 #include "ir/flow/cfg.h"
@@ -23,9 +23,9 @@ template <class Visit> void for_each_read(const Function& function, InstructionI
 ValueFlow::ValueFlow(const Function& function)
     : function_(function), definitions_(function.values.size()), definition_count_(function.values.size()),
       reader_start_(function.values.size() + 1), merges_(function.values.size()) {
-  count_definitions();
+  count();
   collect_readers();
-  mark_merges();
+  if (!function.is_ssa) merge_as_read();
 }
 
 // As read, a register may be read on a path on which its only definition has not executed. Such definitions are
@@ -57,24 +57,34 @@ static void drop_partial_definitions(const Function& function, std::vector<Instr
   }
 }
 
-void ValueFlow::count_definitions() {
+// Definitions, the number of readers of each value (one index above its own), and old values.
+void ValueFlow::count() {
   for (BlockId block : function_.layout) {
     for (ValueId parameter : function_.parameters(block))
       definition_count_[parameter.index()] = 2;
-    for (InstructionId id : function_.instructions_in(block))
-      for_each_definition(function_, id, [&](ValueId value) {
-        uint8_t& count = definition_count_[value.index()];
-        count = static_cast<uint8_t>(std::min(count + 1, 2));
-        definitions_[value.index()] = count == 1 ? id : InstructionId();
-      });
+    for (EdgeId edge : function_.successors(block))
+      for (ValueId argument : function_.arguments(edge))
+        merges_[argument.index()] = true;
+    for (InstructionId id : function_.instructions_in(block)) {
+      for (const Operand& operand : function_.operands_of(id)) {
+        if (!operand.is(OperandKind::value)) continue;
+        const uint32_t value = operand.as_value().index();
+        if (operand.has(OperandFlag::old_value)) merges_[value] = true;
+        if (operand.is_definition()) {
+          uint8_t& count = definition_count_[value];
+          count = static_cast<uint8_t>(std::min(count + 1, 2));
+          definitions_[value] = count == 1 ? id : InstructionId();
+        } else if (!operand.has(OperandFlag::old_value)) {
+          ++reader_start_[value + 1];
+        }
+      }
+      if (ValueId guard = function_.instructions[id].guard) ++reader_start_[guard.index() + 1];
+    }
   }
   if (!function_.is_ssa) drop_partial_definitions(function_, definitions_, definition_count_);
 }
 
 void ValueFlow::collect_readers() {
-  for (BlockId block : function_.layout)
-    for (InstructionId id : function_.instructions_in(block))
-      for_each_read(function_, id, [&](ValueId value) { ++reader_start_[value.index() + 1]; });
   for (size_t i = 1; i < reader_start_.size(); ++i)
     reader_start_[i] += reader_start_[i - 1];
   readers_.resize(reader_start_.back());
@@ -84,25 +94,19 @@ void ValueFlow::collect_readers() {
       for_each_read(function_, id, [&](ValueId value) { readers_[next[value.index()]++] = id; });
 }
 
-void ValueFlow::mark_merges() {
-  for (BlockId block : function_.layout) {
-    for (EdgeId edge : function_.successors(block))
-      for (ValueId argument : function_.arguments(edge))
-        merges_[argument.index()] = true;
+// As read, a register that is written more than once merges, and so do values that are copied to one.
+void ValueFlow::merge_as_read() {
+  for (BlockId block : function_.layout)
     for (InstructionId id : function_.instructions_in(block)) {
-      for (const Operand& operand : function_.operands_of(id))
-        if (operand.is(OperandKind::value) && operand.has(OperandFlag::old_value))
-          merges_[operand.as_value().index()] = true;
       bool into_merged = false;
       for_each_definition(function_, id, [&](ValueId value) {
-        bool merged = definition_count_[value.index()] > 1 && !function_.is_ssa;
+        const bool merged = definition_count_[value.index()] > 1;
         if (merged) merges_[value.index()] = true;
         into_merged |= merged;
       });
       if (into_merged && function_.is_opcode(id, Opcode::mov))
         for_each_read(function_, id, [&](ValueId value) { merges_[value.index()] = true; });
     }
-  }
 }
 
 } // namespace ptxrewrite::ir

@@ -29,9 +29,9 @@ public:
   }
 
 private:
-  void count_definitions();
+  void count();
   void collect_readers();
-  void mark_merges();
+  void merge_as_read();
 
   const Function& function_;
   std::vector<InstructionId> definitions_;
