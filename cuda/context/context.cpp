@@ -173,11 +173,12 @@ Code Context::see_errors() {
 }
 
 void Context::flush_printed() {
-  if (is_forked) return;
+  if (is_forked || !has_printed_) return;
   std::string printed;
   {
     std::lock_guard lock(printed_mutex_);
     printed.swap(printed_);
+    has_printed_ = false;
   }
   std::fwrite(printed.data(), 1, printed.size(), stdout);
 }

@@ -122,7 +122,7 @@ public:
 
   // --- kernels
   // `arguments`: in the layout of the kernel's .param space.
-  Code launch(Kernel& kernel, const LaunchShape& shape, std::vector<std::byte> arguments);
+  Code launch(Kernel& kernel, const LaunchShape& shape, std::span<const std::byte> arguments);
   Code check_launch(const Kernel& kernel, const LaunchShape& shape);
   // Sets cudaFuncAttributeMaxDynamicSharedMemorySize.
   Code allow_dynamic_shared(Kernel& kernel, int bytes) const;
@@ -202,8 +202,11 @@ private:
   uint64_t workspace_ = 0; // of cooperative launches
   uint64_t allocation_number_ = 0;
   uint64_t launches_ = 0;
+  std::string kernel_buffer_;               // storage of the last launch, for the next one
+  std::vector<std::byte> parameter_buffer_; // likewise
   std::mutex printed_mutex_;
   std::string printed_;
+  std::atomic<bool> has_printed_ = false; // printed_ is not empty
 };
 
 // CUDA's error code for a fault.

@@ -3,7 +3,6 @@
 #include "cuda/context/log.h"
 
 #include "ir/machine/figures/occupancy.h"
-#include "launch/signature.h"
 
 #include <chrono>
 
@@ -42,15 +41,12 @@ uint32_t Context::resident_blocks(const Kernel& kernel, uint32_t threads, uint64
   if (threads == 0) return 0;
   const uint64_t shared = kernel.static_shared + dynamic_shared;
   if (shared > UINT32_MAX) return 0;
-  return ir::occupancy(*settings_.machine, {threads, kernel.registers, static_cast<uint32_t>(shared)}).blocks;
+  return ir::occupancy(*settings_.machine, {threads, kernel.registers(), static_cast<uint32_t>(shared)}).blocks;
 }
 
 Code Context::active_clusters(const Kernel& kernel, const LaunchShape& shape, int* clusters) const {
-  const ir::Module& module = kernel.module->ir();
-  const ir::Function* function = launch::find_kernel(module, kernel.name);
-  if (!function) return Code::invalid_handle;
   const Result<emulator::ClusterShape> clustered =
-      emulator::cluster_shape(module, *function, shape.grid, shape.cluster);
+      emulator::cluster_shape(kernel.module->ir(), *kernel.function, shape.grid, shape.cluster);
   if (!clustered) return Code::invalid_cluster_size;
   const uint64_t size = clustered->cluster ? clustered->cluster->count() : 1;
   const uint64_t blocks =
@@ -72,13 +68,13 @@ Code Context::check_launch(const Kernel& kernel, const LaunchShape& shape) {
     log(LogLevel::warn, "launch of {}: {}", kernel.name, status.error().message);
     return Code::invalid_configuration;
   }
-  const ir::Module& module = kernel.module->ir();
-  const ir::Function* function = launch::find_kernel(module, kernel.name);
-  const Result<emulator::ClusterShape> clusters =
-      function ? emulator::cluster_shape(module, *function, shape.grid, shape.cluster) : emulator::ClusterShape{};
-  if (!clusters) {
-    log(LogLevel::warn, "launch of {}: {}", kernel.name, clusters.error().message);
-    return Code::invalid_cluster_size;
+  if (kernel.declares_clusters || shape.cluster) {
+    const Result<emulator::ClusterShape> clusters =
+        emulator::cluster_shape(kernel.module->ir(), *kernel.function, shape.grid, shape.cluster);
+    if (!clusters) {
+      log(LogLevel::warn, "launch of {}: {}", kernel.name, clusters.error().message);
+      return Code::invalid_cluster_size;
+    }
   }
   const uint64_t threads = shape.block.count();
   if (threads > kernel.most_threads) {
@@ -183,17 +179,21 @@ Result<emulator::LaunchResult> Context::carry_out(LaunchCall& call) {
   return result;
 }
 
-Code Context::launch(Kernel& kernel, const LaunchShape& shape, std::vector<std::byte> arguments) {
+Code Context::launch(Kernel& kernel, const LaunchShape& shape, std::span<const std::byte> arguments) {
   if (fault_ != Code::success) return Code::success; // of an earlier node of the same graph
   if (const Code code = check_launch(kernel, shape); code != Code::success) return code;
-  LaunchCall call{*this, kernel, {}, &kernel.module->program(), &kernel.module->ir(), shape.cooperative, ++launches_};
+  emulator::LaunchRequest fresh;
+  fresh.kernel = std::move(kernel_buffer_);
+  fresh.parameters = std::move(parameter_buffer_);
+  LaunchCall call{
+      *this, kernel, std::move(fresh), &kernel.module->program(), &kernel.module->ir(), shape.cooperative, ++launches_};
   emulator::LaunchRequest& request = call.request;
   request.kernel = kernel.name;
   request.grid = shape.grid;
   request.block = shape.block;
-  request.cluster = shape.cluster;
+  if (shape.cluster) request.cluster = shape.cluster;
   request.shared_bytes = static_cast<uint32_t>(shape.dynamic_shared);
-  request.parameters = std::move(arguments);
+  request.parameters.assign(arguments.begin(), arguments.end());
   request.host_threads = settings_.host_threads;
   request.check = settings_.check;
   if (settings_.fuel) request.fuel = settings_.fuel;
@@ -214,9 +214,12 @@ Code Context::launch(Kernel& kernel, const LaunchShape& shape, std::vector<std::
   if (!result->printed.empty()) {
     std::lock_guard lock(printed_mutex_);
     printed_ += result->printed;
+    has_printed_ = true;
   }
   show_launch_failure(call, *result);
   if (result->failure) fault_ = code_of(*result->failure);
+  kernel_buffer_ = std::move(request.kernel);
+  parameter_buffer_ = std::move(request.parameters);
   return Code::success;
 }
 

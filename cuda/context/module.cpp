@@ -31,7 +31,23 @@ uint32_t most_threads_of(const ir::Module& module, const ir::Function& function)
   return most;
 }
 
+// .reqnctapercluster, .explicitcluster, .maxclusterrank, .blocksareclusters (PTX ISA 11.7 and 11.8).
+bool declares_clusters(const ir::Module& module, const ir::Function& function) {
+  return std::ranges::any_of(function.directives, [&](const ir::FunctionDirective& directive) {
+    return module.text(directive.name).find("cluster") != std::string_view::npos;
+  });
+}
+
 } // namespace
+
+uint32_t Kernel::registers() const {
+  std::call_once(has_registers_, [&] {
+    const ir::Machine& machine = *module->context().settings().machine;
+    registers_ = std::min(ir::register_need(*function, machine.compute_capability).registers,
+                          machine.occupancy.max_registers_per_thread);
+  });
+  return registers_;
+}
 
 Code Module::choose_ptx() {
   ImageText text = ptx_of_image(image_, context_.settings().machine->compute_capability);
@@ -94,8 +110,7 @@ Kernel* Module::describe(const ir::Function& function) {
   const ir::Machine& machine = *context_.settings().machine;
   if (Result<uint64_t> shared = program_->static_shared(kernel->name)) kernel->static_shared = *shared;
   kernel->dynamic_shared_limit = default_shared_limit - std::min(default_shared_limit, kernel->static_shared);
-  kernel->registers = std::min(ir::register_need(function, machine.compute_capability).registers,
-                               machine.occupancy.max_registers_per_thread);
+  kernel->declares_clusters = declares_clusters(ir(), function);
   kernel->ptx_target = ir::target_capability(ir(), machine.compute_capability);
   kernel->most_threads = std::min(machine.occupancy.max_threads_per_block, most_threads_of(ir(), function));
   Kernel* made = kernel.get();

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,11 +37,19 @@ struct Kernel {
   launch::Signature signature;
   uint64_t static_shared = 0;
   uint64_t dynamic_shared_limit = 0; // the largest size that a launch may request
-  uint32_t registers = 0;            // per thread, estimated
   uint32_t most_threads = 0;         // per block
   uint64_t local_bytes = 0;          // per thread
   uint32_t ptx_target = 0;           // 80 for PTX of compute_80: programs use it to choose tuning parameters
+  bool declares_clusters = false;    // has a directive about clusters
   KernelStatistics statistics;
+
+  // Registers per thread, estimated for the context's machine when they are first asked for: most launches do not need
+  // them, and the estimate takes longer than a short launch.
+  uint32_t registers() const;
+
+private:
+  mutable std::once_flag has_registers_;
+  mutable uint32_t registers_ = 0;
 };
 
 struct Symbol {
@@ -73,6 +82,7 @@ public:
   const ir::Module& ir() const { return replacement_ ? *replacement_ : *original_; }
   const ir::Module& original() const { return *original_; }
   emulator::Program& program() { return *program_; }
+  const Context& context() const { return context_; }
 
 private:
   Code read();

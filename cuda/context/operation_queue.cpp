@@ -73,7 +73,7 @@ void OperationQueue::execute_next(std::unique_lock<std::mutex>& lock) {
   operation.action = {}; // may own memory
   lock.lock();
   is_executing_ = false;
-  if (error_ == Code::success) error_ = code;
+  if (code != Code::success && error_ == Code::success) error_ = code;
   const uint64_t done = done_.load(std::memory_order_relaxed) + 1;
   done_.store(done, std::memory_order_release);
   if (!awaited_.empty() && *awaited_.begin() <= done) is_finished_.notify_all();
@@ -143,8 +143,9 @@ bool OperationQueue::finish_own() {
 }
 
 Code OperationQueue::take_error() {
+  if (error_ == Code::success) return Code::success;
   std::lock_guard lock(mutex_);
-  return std::exchange(error_, Code::success);
+  return error_.exchange(Code::success);
 }
 
 } // namespace ptxrewrite::cuda

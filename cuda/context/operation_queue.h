@@ -48,8 +48,8 @@ private:
   std::thread::id executed_submitter_;
   bool has_thread_ = false;
   bool thread_sleeps_ = false;
-  std::multiset<uint64_t> awaited_; // by sleeping threads
-  Code error_ = Code::success;
+  std::multiset<uint64_t> awaited_;         // by sleeping threads
+  std::atomic<Code> error_ = Code::success; // written with the lock held
   std::atomic<uint64_t> submitted_ = 0, done_ = 0;
 };
 

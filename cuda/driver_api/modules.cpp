@@ -68,7 +68,7 @@ Code attribute_of(const Context& context, const Kernel& kernel, int attribute, i
     value = static_cast<int>(kernel.local_bytes);
     return Code::success;
   case 4: // registers
-    value = static_cast<int>(kernel.registers);
+    value = static_cast<int>(kernel.registers());
     return Code::success;
   case 5: // target of the PTX
     value = static_cast<int>(kernel.ptx_target);

@@ -125,7 +125,7 @@ RUNTIME_API int cudaFuncGetAttributes(abi::FunctionAttributes* attributes, const
     attributes->shared_bytes = kernel->static_shared;
     attributes->local_bytes = kernel->local_bytes;
     attributes->max_threads_per_block = static_cast<int>(kernel->most_threads);
-    attributes->registers = static_cast<int>(kernel->registers);
+    attributes->registers = static_cast<int>(kernel->registers());
     attributes->ptx_version = static_cast<int>(kernel->ptx_target);
     attributes->binary_version = capability;
     attributes->max_dynamic_shared_bytes = static_cast<int>(kernel->dynamic_shared_limit);
