@@ -1,10 +1,11 @@
 // A program of the driver API that repeats launches with changing addresses: 20 with three taps, 5 with two, one with
-// another grid; 6 of a library's kernel with one tap; and a kernel that uses a variable of its module, 6 times. The
-// truth is the host's sums, which are exact.
+// another grid; 6 of a library's kernel with one tap; a kernel that uses a variable of its module, 6 times; and one
+// with more dynamic shared memory than a kernel gets unasked, 7 times. The truth is the host's, which is exact.
 #include "tests/applications/check.h"
 
 #include <algorithm>
 #include <cuda.h>
+#include <iterator>
 #include <vector>
 
 static const char* const sums = R"(.version 7.0
@@ -39,6 +40,26 @@ static const char* const tally = R"(.version 7.0
   .reg .b32 %r<3>;
   ld.param.u32 %r1, [step];
   atom.global.add.u32 %r2, [launches], %r1;
+  ret;
+}
+)";
+
+// out[i] = in[31 - i], through the last 32 of 16,384 words of shared memory.
+static const char* const turned = R"(.version 7.0
+.target sm_70
+.address_size 64
+.extern .shared .align 4 .b8 tile[];
+.visible .entry turn(.param .u64 in, .param .u64 out, .param .u32 words)
+{
+  .reg .b32 %r<12>; .reg .b64 %rd<7>;
+  ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; ld.param.u32 %r1, [words];
+  mov.u32 %r2, %tid.x; mov.u32 %r3, tile;
+  mul.wide.u32 %rd3, %r2, 4; add.s64 %rd4, %rd1, %rd3; ld.global.u32 %r4, [%rd4];
+  add.s32 %r5, %r1, 31; sub.s32 %r5, %r5, %r2; rem.u32 %r5, %r5, %r1; // 31 - tid
+  shl.b32 %r6, %r5, 2; add.s32 %r7, %r3, %r6; st.shared.u32 [%r7+65408], %r4;
+  bar.sync 0;
+  shl.b32 %r9, %r2, 2; add.s32 %r10, %r3, %r9; ld.shared.u32 %r11, [%r10+65408];
+  add.s64 %rd5, %rd2, %rd3; st.global.u32 [%rd5], %r11;
   ret;
 }
 )";
@@ -97,6 +118,25 @@ static void repeat_tally(CUmodule module, CUfunction kernel) {
   EXPECT(counted == 6 * 2 * 32 * 5);
 }
 
+static void repeat_turn(CUfunction kernel) {
+  constexpr int words = 16384;
+  CUdeviceptr in, out;
+  DRIVER(cuMemAlloc(&in, 32 * sizeof(int)));
+  DRIVER(cuMemAlloc(&out, 32 * sizeof(int)));
+  int host[32], back[32], number = words;
+  for (int i = 0; i < 32; ++i)
+    host[i] = i * i;
+  DRIVER(cuMemcpyHtoD(in, host, sizeof host));
+  DRIVER(cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, words * 4));
+  void* arguments[] = {&in, &out, &number};
+  for (int i = 0; i < 7; ++i) {
+    DRIVER(cuMemsetD8(out, 0xff, sizeof back));
+    DRIVER(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, words * 4, nullptr, arguments, nullptr));
+    DRIVER(cuMemcpyDtoH(back, out, sizeof back));
+    EXPECT(std::equal(back, back + 32, std::make_reverse_iterator(host + 32)));
+  }
+}
+
 int main() {
   CUdevice device;
   CUcontext context;
@@ -119,6 +159,10 @@ int main() {
   repeat_tally(other, kernel);
   DRIVER(cuModuleUnload(module));
   DRIVER(cuModuleUnload(other));
+  DRIVER(cuModuleLoadData(&module, turned));
+  DRIVER(cuModuleGetFunction(&kernel, module, "turn"));
+  repeat_turn(kernel);
+  DRIVER(cuModuleUnload(module));
   DRIVER(cuLibraryUnload(library));
   std::puts("right");
 }
