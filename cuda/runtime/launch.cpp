@@ -55,7 +55,8 @@ static Code launch_kernel(Context& context, const void* function, const LaunchSh
 
 // Hooks that rewrite a module when it is read must not do that while they observe a launch.
 template <class Body> static int with_kernel(const char* name, const void* function, Body&& body) {
-  const auto may_be_at_once = [&](const Context& context) { return !context.has_hooks() || is_known_kernel(function); };
+  if (!Context::get().has_hooks()) return Entry(name).at_once(std::forward<Body>(body));
+  const auto may_be_at_once = [&](const Context&) { return is_known_kernel(function); };
   return Entry(name).at_once_if(may_be_at_once, std::forward<Body>(body));
 }
 
