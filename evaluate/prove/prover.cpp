@@ -5,6 +5,7 @@
 #include "evaluate/prove/divisions.h"
 #include "evaluate/prove/exact_forms.h"
 #include "evaluate/prove/joined_accesses.h"
+#include "evaluate/prove/lanes.h"
 #include "evaluate/prove/ledger.h"
 #include "evaluate/prove/reductions.h"
 #include "evaluate/prove/symbolic.h"
@@ -72,6 +73,7 @@ public:
     });
     read_facts(ledger);
     read_terms();
+    std::ranges::move(lane_facts(terms_, warp_shape(original, ledger)), std::back_inserter(required_));
   }
 
   void run();
@@ -121,7 +123,7 @@ private:
   SymbolicKernel before_;
   SymbolicKernel after_;
   std::vector<LedgerFact> facts_;
-  std::vector<Assumption> required_; // the variant's predicates
+  std::vector<Assumption> required_; // the variant's predicates, and facts on lanes
   std::optional<Divisions> divisions_;
   std::vector<size_t> admitted_; // facts that may be used, numbered as in exact_
   std::set<std::string> used_;
@@ -313,6 +315,10 @@ void Prover::read_terms() {
 
 void Prover::compare(const Observation& before, const Observation& after) {
   const SourceRange range = original_.instructions[before.instruction].range;
+  if (is_barrier_of_one_warp(original_, before.instruction, rewritten_, after.instruction)) {
+    ++proof_.identical;
+    return;
+  }
   const bool same_form =
       original_.instructions[before.instruction].form == rewritten_.instructions[after.instruction].form ||
       is_read_only(before, after);

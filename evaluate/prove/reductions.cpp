@@ -1,8 +1,8 @@
 #include "evaluate/prove/reductions.h"
 
-#include "ir/analysis/linear/linear.h"
+#include "evaluate/prove/lanes.h"
+#include "ir/core/builder.h"
 #include "ir/core/module.h"
-#include "ir/flow/def_use.h"
 
 #include <algorithm>
 #include <array>
@@ -13,8 +13,8 @@ namespace ptxrewrite::prove {
 
 namespace {
 
-using ir::BlockId;
 using ir::InstructionId;
+using ir::Modifier;
 using ir::Opcode;
 using ir::Operand;
 using ir::OperandKind;
@@ -23,70 +23,69 @@ using ir::ValueId;
 constexpr uint32_t all_lanes = UINT32_MAX, last_lane = 31;
 constexpr unsigned warp_size = 32;
 
-// The lanes whose inputs a lane's value combines, each as often as the bit says: a lane that is combined twice ends the
-// search.
-using Lanes = std::array<uint32_t, warp_size>;
+// The lanes whose inputs a lane's value combines; nothing if one is combined twice.
+using LaneSets = std::array<std::optional<uint32_t>, warp_size>;
+
+struct Stage {
+  uint32_t offset = 0;
+  bool is_down = false;
+};
+
+struct Tree {
+  ValueId input, total;
+  std::vector<InstructionId> instructions; // in program order
+  bool is_in_lane_zero = false;            // the other lanes' totals lack lanes
+};
+
+// A joint instruction of the rewritten kernel, and the instructions that it stands for.
+struct Joint {
+  InstructionId instruction; // redux, vote
+  InstructionId use;         // popc, selp: defines the total; of redux, the same instruction
+  Operand input;             // a number, or a predicate
+  bool is_predicate = false;
+  Tree tree;
+  std::vector<std::pair<InstructionId, InstructionId>> broadcasts; // copies of the total, and the original's shuffles
+};
+
+LaneSets combined(const std::vector<Stage>& stages) {
+  LaneSets sets;
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    sets[lane] = 1u << lane;
+  for (const Stage& stage : stages) {
+    const LaneSets old = sets;
+    for (unsigned lane = 0; lane < warp_size; ++lane) {
+      unsigned other = stage.is_down ? lane + stage.offset : lane ^ stage.offset;
+      if (other > last_lane) other = lane; // shfl.down beyond the last lane returns the own value
+      const bool are_apart = old[lane] && old[other] && (*old[lane] & *old[other]) == 0;
+      sets[lane] = are_apart ? std::optional(*old[lane] | *old[other]) : std::nullopt;
+    }
+  }
+  return sets;
+}
+
+// --- the original's trees ---
 
 class Trees {
 public:
-  Trees(const ir::Function& original, const std::vector<transforms::Obligation>& ledger)
-      : original_(original), def_use_(original), forms_(original), warps_are_whole_(has_whole_warps(ledger)) {}
+  explicit Trees(const ir::Function& original) : original_(original), def_use_(original) {}
 
-  // The instructions that compute `total` from `input` by `step`, in program order; nothing if they do not combine all
-  // lanes once, or if lanes may be missing.
-  std::optional<std::vector<InstructionId>> tree(ValueId input, ValueId total, std::string_view step) const;
-  // The operands of an instruction with literals in place of registers that hold one.
-  std::vector<Operand> operands_of(InstructionId id) const;
+  // The instructions that compute `total` by one of the steps; nothing if no lane has all 32 lanes' inputs once.
+  std::optional<Tree> tree(ValueId total, const std::vector<std::string_view>& steps) const;
+  // The original's shuffle by which all lanes get lane 0's `total`, if it defines this value.
+  InstructionId broadcast(ValueId value, ValueId total) const;
+  std::optional<uint32_t> literal(const Operand& operand) const;
 
 private:
-  bool has_whole_warps(const std::vector<transforms::Obligation>& ledger) const;
-  bool all_lanes_reach(BlockId block) const;
   InstructionId definition(ValueId value) const;
-  std::optional<uint32_t> literal(const Operand& operand) const;
   // Follows copies to their source.
   ValueId source_of(ValueId value, std::vector<InstructionId>& copies) const;
-  std::optional<uint32_t> offset_of(InstructionId shuffle) const;
+  std::optional<std::span<const Operand>> sources_of(InstructionId shuffle, Modifier mode) const;
+  std::optional<Stage> stage_of(InstructionId shuffle) const;
+  std::optional<ValueId> value_before(InstructionId step, Stage& stage, std::vector<InstructionId>& met) const;
 
   const ir::Function& original_;
   ir::DefUse def_use_;
-  ir::LinearForms forms_;
-  bool warps_are_whole_;
 };
-
-bool Trees::has_whole_warps(const std::vector<transforms::Obligation>& ledger) const {
-  for (const ir::FunctionDirective& directive : original_.directives) {
-    if (original_.module().text(directive.name) != ".reqntid") continue;
-    uint64_t threads = 1;
-    for (unsigned i = 0; i < directive.count && i < 3; ++i)
-      threads *= directive.numbers[i];
-    if (threads % warp_size == 0) return true;
-  }
-  return std::ranges::any_of(ledger, [](const transforms::Obligation& entry) {
-    return entry.discharge == transforms::Discharge::launch_checked &&
-           (entry.reason == "ntid.x * ntid.y * ntid.z % 32 == 0" || entry.reason == "ntid.x % 32 == 0");
-  });
-}
-
-// True if every branch of the kernel is decided by the launch, so that all its threads run together, and none leaves
-// before the block.
-bool Trees::all_lanes_reach(BlockId block) const {
-  if (!original_.is_entry) return false;
-  std::vector<BlockId> before{block};
-  for (size_t i = 0; i < before.size(); ++i)
-    for (ir::EdgeId edge : forms_.control_flow().predecessors(before[i]))
-      if (const BlockId from = original_.edges[edge].from; std::ranges::find(before, from) == before.end())
-        before.push_back(from);
-  return std::ranges::all_of(before, [&](BlockId one) {
-    if (one != block && original_.successors(one).size() > 1 && !forms_.branch_is_uniform(one)) return false;
-    for (InstructionId id : original_.instructions_in(one)) {
-      if (original_.instructions[id].kind != ir::InstructionKind::real) continue;
-      const ir::Form& form = original_.form_of(id);
-      if (form.opaque || form.effects.call || (form.effects.terminates && original_.instructions[id].guard))
-        return false;
-    }
-    return true;
-  });
-}
 
 InstructionId Trees::definition(ValueId value) const {
   const InstructionId id = def_use_.definition(value).instruction;
@@ -116,108 +115,262 @@ ValueId Trees::source_of(ValueId value, std::vector<InstructionId>& copies) cons
   return operands[1].as_value();
 }
 
-// The distance of a butterfly in which all lanes of the warp take part.
-std::optional<uint32_t> Trees::offset_of(InstructionId shuffle) const {
+// The sources of a shuffle in this mode in which all lanes of the warp take part.
+std::optional<std::span<const Operand>> Trees::sources_of(InstructionId shuffle, Modifier mode) const {
   const ir::Form& form = original_.form_of(shuffle);
-  if (form.opcode != Opcode::shfl || !form.has(ir::Modifier::sync) || !form.has(ir::Modifier::bfly))
-    return std::nullopt;
+  if (form.opcode != Opcode::shfl || !form.has(Modifier::sync) || !form.has(mode)) return std::nullopt;
   auto operands = original_.operands_of(shuffle);
   operands = operands.subspan(operands[0].is(OperandKind::pair) ? 3 : 1);
   if (operands.size() != 4 || literal(operands[2]) != last_lane || literal(operands[3]) != all_lanes)
     return std::nullopt;
-  const auto offset = literal(operands[1]);
-  return offset && *offset < warp_size ? offset : std::nullopt;
-}
-
-std::optional<std::vector<InstructionId>> Trees::tree(ValueId input, ValueId total, std::string_view step) const {
-  const InstructionId last = definition(total);
-  if (!last || !warps_are_whole_ || !all_lanes_reach(original_.instructions[last].block)) return std::nullopt;
-  std::vector<InstructionId> backwards;
-  std::vector<uint32_t> offsets; // of the stages, the last one first
-  for (ValueId value = total; value != input;) {
-    const InstructionId sum = definition(value);
-    if (!sum || offsets.size() == warp_size || original_.form_of(sum).mnemonic != step ||
-        original_.instructions[sum].block != original_.instructions[last].block)
-      return std::nullopt;
-    const auto operands = original_.operands_of(sum);
-    if (operands.size() != 3) return std::nullopt;
-    backwards.push_back(sum);
-    std::optional<ValueId> before;
-    for (size_t i = 1; i < 3 && !before; ++i) {
-      if (!operands[1].is(OperandKind::value) || !operands[2].is(OperandKind::value)) return std::nullopt;
-      std::vector<InstructionId> copies;
-      const InstructionId shuffle = definition(source_of(operands[i].as_value(), copies));
-      const auto offset = shuffle ? offset_of(shuffle) : std::nullopt;
-      if (!offset || original_.instructions[shuffle].block != original_.instructions[last].block) continue;
-      const auto sources = original_.operands_of(shuffle);
-      const Operand shuffled = sources[sources[0].is(OperandKind::pair) ? 3 : 1];
-      if (!shuffled.is(OperandKind::value)) continue;
-      copies.push_back(shuffle);
-      const ValueId other = operands[3 - i].as_value();
-      if (shuffled.as_value() != other && source_of(shuffled.as_value(), copies) != other) continue;
-      before = other;
-      offsets.push_back(*offset);
-      backwards.insert(backwards.end(), copies.begin(), copies.end());
-    }
-    if (!before) return std::nullopt;
-    value = *before;
-  }
-  Lanes lanes;
-  for (unsigned lane = 0; lane < warp_size; ++lane)
-    lanes[lane] = 1u << lane;
-  for (size_t stage = offsets.size(); stage-- > 0;) {
-    const Lanes old = lanes;
-    for (unsigned lane = 0; lane < warp_size; ++lane) {
-      const uint32_t other = old[lane ^ offsets[stage]];
-      if ((old[lane] & other) != 0) return std::nullopt;
-      lanes[lane] = old[lane] | other;
-    }
-  }
-  if (std::ranges::any_of(lanes, [](uint32_t set) { return set != all_lanes; })) return std::nullopt;
-  std::vector<InstructionId> forwards;
-  for (InstructionId id : original_.instructions_in(original_.instructions[last].block))
-    if (std::ranges::find(backwards, id) != backwards.end()) forwards.push_back(id);
-  return forwards;
-}
-
-std::vector<Operand> Trees::operands_of(InstructionId id) const {
-  const auto old = original_.operands_of(id);
-  std::vector<Operand> operands(old.begin(), old.end());
-  for (Operand& operand : operands)
-    if (const auto number = operand.is_definition() ? std::nullopt : literal(operand))
-      operand = Operand::integer(operand.is(OperandKind::integer) ? operand.immediate : int64_t(*number));
   return operands;
+}
+
+std::optional<Stage> Trees::stage_of(InstructionId shuffle) const {
+  for (const bool is_down : {false, true})
+    if (const auto sources = sources_of(shuffle, is_down ? Modifier::down : Modifier::bfly))
+      if (const auto offset = literal((*sources)[1]); offset && *offset < warp_size) return Stage{*offset, is_down};
+  return std::nullopt;
+}
+
+// The value that the step combines with another lane's.
+std::optional<ValueId> Trees::value_before(InstructionId step, Stage& stage, std::vector<InstructionId>& met) const {
+  const auto operands = original_.operands_of(step);
+  if (operands.size() != 3 || !operands[1].is(OperandKind::value) || !operands[2].is(OperandKind::value))
+    return std::nullopt;
+  for (size_t i = 1; i < 3; ++i) {
+    std::vector<InstructionId> copies;
+    const InstructionId shuffle = definition(source_of(operands[i].as_value(), copies));
+    const auto found = shuffle ? stage_of(shuffle) : std::nullopt;
+    if (!found || original_.instructions[shuffle].block != original_.instructions[step].block) continue;
+    const auto sources = original_.operands_of(shuffle);
+    const bool has_predicate = sources[0].is(OperandKind::pair);
+    const Operand shuffled = sources[has_predicate ? 3 : 1];
+    if (has_predicate && sources[2].is(OperandKind::value) && !def_use_.uses(sources[2].as_value()).empty()) continue;
+    if (!shuffled.is(OperandKind::value)) continue;
+    copies.push_back(shuffle);
+    const ValueId other = operands[3 - i].as_value();
+    if (shuffled.as_value() != other && source_of(shuffled.as_value(), copies) != other) continue;
+    stage = *found;
+    met.insert(met.end(), copies.begin(), copies.end());
+    return other;
+  }
+  return std::nullopt;
+}
+
+std::optional<Tree> Trees::tree(ValueId total, const std::vector<std::string_view>& steps) const {
+  const InstructionId last = definition(total);
+  if (!last || std::ranges::find(steps, original_.form_of(last).mnemonic) == steps.end()) return std::nullopt;
+  const ir::BlockId block = original_.instructions[last].block;
+  std::vector<InstructionId> met;
+  std::vector<Stage> stages; // the first one first
+  Tree tree{total, total, {}, false};
+  while (stages.size() < warp_size) {
+    const InstructionId step = definition(tree.input);
+    Stage stage;
+    if (!step || original_.form_of(step).mnemonic != original_.form_of(last).mnemonic ||
+        original_.instructions[step].block != block)
+      return std::nullopt;
+    met.push_back(step);
+    const auto before = value_before(step, stage, met);
+    if (!before) return std::nullopt;
+    tree.input = *before;
+    stages.insert(stages.begin(), stage);
+    const LaneSets sets = combined(stages);
+    if (sets[0] != all_lanes) continue;
+    tree.is_in_lane_zero = std::ranges::any_of(sets, [](const auto& set) { return set != all_lanes; });
+    for (InstructionId id : original_.instructions_in(block))
+      if (std::ranges::find(met, id) != met.end()) tree.instructions.push_back(id);
+    return tree.instructions.size() == met.size() ? std::optional(tree) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+InstructionId Trees::broadcast(ValueId value, ValueId total) const {
+  const InstructionId shuffle = definition(value);
+  const auto sources = shuffle ? sources_of(shuffle, Modifier::idx) : std::nullopt;
+  if (!sources || literal((*sources)[1]) != 0u || !(*sources)[0].is(OperandKind::value)) return {};
+  const auto operands = original_.operands_of(shuffle);
+  const bool has_predicate = operands[0].is(OperandKind::pair);
+  if (has_predicate && operands[2].is(OperandKind::value) && !def_use_.uses(operands[2].as_value()).empty()) return {};
+  return (*sources)[0].as_value() == total ? shuffle : InstructionId();
+}
+
+// --- the rewritten kernel's joint instructions ---
+
+class JointInstructions {
+public:
+  JointInstructions(const ir::Function& original, ir::Function& rewritten,
+                    const std::vector<transforms::Obligation>& ledger)
+      : original_(original), rewritten_(rewritten), shape_(warp_shape(original, ledger)), trees_(original),
+        lanes_(original, shape_), def_use_(rewritten) {}
+
+  void run();
+
+private:
+  bool is_of_all_lanes(InstructionId id, std::string_view name) const;
+  std::optional<Joint> reduction(InstructionId id) const;
+  std::optional<Joint> vote(InstructionId id) const;
+  std::optional<Joint> with_tree(Joint joint, ValueId total, const std::vector<std::string_view>& steps) const;
+  bool is_read_rightly(Joint& joint);
+  void take_apart(const Joint& joint);
+  void copy(InstructionId source, InstructionId place, std::map<ValueId, Operand>& names, ValueId kept);
+
+  const ir::Function& original_;
+  ir::Function& rewritten_;
+  WarpShape shape_;
+  Trees trees_;
+  Lanes lanes_;
+  ir::DefUse def_use_;
+  std::optional<Lanes> rewritten_lanes_;
+};
+
+// NAME... d, a, -1
+bool JointInstructions::is_of_all_lanes(InstructionId id, std::string_view name) const {
+  const auto operands = rewritten_.operands_of(id);
+  return rewritten_.form_of(id).mnemonic.starts_with(name) && !rewritten_.instructions[id].guard &&
+         operands.size() == 3 && operands[0].is(OperandKind::value) && operands[1].is(OperandKind::value) &&
+         operands[2].is(OperandKind::integer) && static_cast<uint32_t>(operands[2].immediate) == all_lanes;
+}
+
+std::optional<Joint> JointInstructions::with_tree(Joint joint, ValueId total,
+                                                  const std::vector<std::string_view>& steps) const {
+  if (total.index() >= original_.values.size()) return std::nullopt;
+  const auto tree = trees_.tree(total, steps);
+  if (!tree) return std::nullopt;
+  joint.tree = *tree;
+  return joint;
+}
+
+std::optional<Joint> JointInstructions::reduction(InstructionId id) const {
+  constexpr std::string_view name = "redux.sync.";
+  if (!is_of_all_lanes(id, name)) return std::nullopt;
+  const auto operands = rewritten_.operands_of(id);
+  Operand input = operands[1];
+  return with_tree({id, id, input, false, {}, {}}, operands[0].as_value(),
+                   {rewritten_.form_of(id).mnemonic.substr(name.size())});
+}
+
+// The steps of a tree over 0 and 1 that has the vote's result, made a number by its one reader.
+std::optional<Joint> JointInstructions::vote(InstructionId id) const {
+  if (!is_of_all_lanes(id, "vote.sync.")) return std::nullopt;
+  const ir::Form& form = rewritten_.form_of(id);
+  const auto operands = rewritten_.operands_of(id);
+  const auto uses = def_use_.uses(operands[0].as_value());
+  if (uses.size() != 1 || !uses[0].instruction || rewritten_.instructions[uses[0].instruction].guard)
+    return std::nullopt;
+  const InstructionId use = uses[0].instruction;
+  const auto read = rewritten_.operands_of(use);
+  const auto is_literal = [&](size_t i, int64_t value) {
+    return read[i].is(OperandKind::integer) && read[i].immediate == value;
+  };
+  if (read.empty() || !read[0].is(OperandKind::value)) return std::nullopt;
+  const Joint joint{id, use, operands[1], true, {}, {}};
+  const bool counts = form.mnemonic == "vote.sync.ballot.b32" && rewritten_.form_of(use).mnemonic == "popc.b32";
+  const bool selects = rewritten_.is_opcode(use, Opcode::selp) && read.size() == 4 && is_literal(1, 1) &&
+                       is_literal(2, 0) && !read[3].has(ir::OperandFlag::negated);
+  if (counts) return with_tree(joint, read[0].as_value(), {"add.s32", "add.u32"});
+  if (selects && form.mnemonic == "vote.sync.any.pred")
+    return with_tree(joint, read[0].as_value(), {"or.b32", "max.s32", "max.u32"});
+  if (selects && form.mnemonic == "vote.sync.all.pred")
+    return with_tree(joint, read[0].as_value(), {"and.b32", "min.s32", "min.u32"});
+  return std::nullopt;
+}
+
+// Do all lanes take part, and, if the tree's total is that of lane 0 alone, does no other lane read it?
+bool JointInstructions::is_read_rightly(Joint& joint) {
+  if (!lanes_.all_reach(original_.instructions[joint.tree.instructions.front()].block)) return false;
+  std::set<InstructionId> copies;
+  for (const ir::Use& use : def_use_.uses(joint.tree.total)) {
+    if (!use.instruction || !rewritten_.is_opcode(use.instruction, Opcode::mov)) continue;
+    const auto operands = rewritten_.operands_of(use.instruction);
+    if (rewritten_.instructions[use.instruction].guard || operands.size() != 2 || !operands[0].is(OperandKind::value) ||
+        operands[0].id >= original_.values.size())
+      continue;
+    const InstructionId shuffle = trees_.broadcast(operands[0].as_value(), joint.tree.total);
+    if (!shuffle || !lanes_.all_reach(original_.instructions[shuffle].block)) continue;
+    joint.broadcasts.emplace_back(use.instruction, shuffle);
+    copies.insert(use.instruction);
+  }
+  if (!joint.tree.is_in_lane_zero) return true;
+  if (!rewritten_lanes_) rewritten_lanes_.emplace(rewritten_, shape_);
+  return rewritten_lanes_->only_lane_zero_reads(joint.tree.total, copies);
+}
+
+// Copies an instruction of the original; its results get new values, except for the kept one.
+void JointInstructions::copy(InstructionId source, InstructionId place, std::map<ValueId, Operand>& names,
+                             ValueId kept) {
+  ir::Builder builder(rewritten_);
+  builder.before(place);
+  const auto old = original_.operands_of(source);
+  std::vector<Operand> operands(old.begin(), old.end());
+  for (Operand& operand : operands) {
+    if (!operand.is(OperandKind::value)) continue;
+    const ValueId value = operand.as_value();
+    if (operand.is_definition() && value != kept)
+      names.insert_or_assign(value, Operand::value(builder.new_value(original_.values[value].type)));
+    if (const auto known = names.find(value); known != names.end()) {
+      operand = operand.is_definition() ? Operand::definition(known->second.as_value()) : known->second;
+    } else if (const auto number = operand.is_definition() ? std::nullopt : trees_.literal(operand)) {
+      operand =
+          Operand::value(builder.emit_value("mov.b32", ir::ScalarType::b32, {Operand::integer(int64_t(*number))}));
+    }
+  }
+  ir::Instruction row = original_.instructions[source];
+  row.previous = row.next = {};
+  row.block = {};
+  rewritten_.insert_before(place, rewritten_.add_instruction(row, operands));
+}
+
+void JointInstructions::take_apart(const Joint& joint) {
+  Operand input = joint.input;
+  if (joint.is_predicate) {
+    ir::Builder builder(rewritten_);
+    builder.before(joint.instruction);
+    const bool is_negated = input.has(ir::OperandFlag::negated);
+    input =
+        Operand::value(builder.emit_value("selp.b32", ir::ScalarType::b32,
+                                          {Operand::integer(is_negated ? 0 : 1), Operand::integer(is_negated ? 1 : 0),
+                                           Operand::value(input.as_value())}));
+  }
+  std::map<ValueId, Operand> names{{joint.tree.input, input}};
+  for (InstructionId source : joint.tree.instructions)
+    copy(source, joint.use, names, joint.tree.total);
+  rewritten_.remove(joint.use);
+  if (joint.use != joint.instruction) rewritten_.remove(joint.instruction);
+  for (const auto& [taken, shuffle] : joint.broadcasts) {
+    std::map<ValueId, Operand> none;
+    copy(shuffle, taken, none, rewritten_.operands_of(taken)[0].as_value());
+    rewritten_.remove(taken);
+  }
+}
+
+void JointInstructions::run() {
+  std::vector<Joint> joints;
+  for (ir::BlockId block : rewritten_.layout)
+    for (InstructionId id : rewritten_.instructions_in(block)) {
+      std::optional<Joint> joint;
+      if (rewritten_.is_opcode(id, Opcode::redux)) joint = reduction(id);
+      if (rewritten_.is_opcode(id, Opcode::vote)) joint = vote(id);
+      if (joint && is_read_rightly(*joint)) joints.push_back(*std::move(joint));
+    }
+  for (const Joint& joint : joints)
+    take_apart(joint);
 }
 
 } // namespace
 
 void take_reductions_apart(const ir::Function& original, ir::Function& rewritten,
                            const std::vector<transforms::Obligation>& ledger) {
-  constexpr std::string_view name = "redux.sync.";
-  std::vector<InstructionId> reductions;
-  for (BlockId block : rewritten.layout)
+  const auto is_joint = [&](InstructionId id) {
+    return rewritten.is_opcode(id, Opcode::redux) || rewritten.is_opcode(id, Opcode::vote);
+  };
+  bool has_joint = false;
+  for (ir::BlockId block : rewritten.layout)
     for (InstructionId id : rewritten.instructions_in(block))
-      if (rewritten.is_opcode(id, Opcode::redux)) reductions.push_back(id);
-  if (reductions.empty()) return;
-  const Trees trees(original, ledger);
-  for (InstructionId id : reductions) {
-    const std::string_view mnemonic = rewritten.form_of(id).mnemonic;
-    const auto operands = rewritten.operands_of(id);
-    if (!mnemonic.starts_with(name) || operands.size() != 3 || !operands[0].is(OperandKind::value) ||
-        !operands[1].is(OperandKind::value) || !operands[2].is(OperandKind::integer) ||
-        static_cast<uint32_t>(operands[2].immediate) != all_lanes ||
-        std::max(operands[0].id, operands[1].id) >= original.values.size())
-      continue;
-    const auto tree = trees.tree(operands[1].as_value(), operands[0].as_value(), mnemonic.substr(name.size()));
-    if (!tree) continue;
-    for (InstructionId source : *tree) {
-      ir::Instruction row = original.instructions[source];
-      row.previous = row.next = {};
-      row.block = {};
-      rewritten.insert_before(id, rewritten.add_instruction(row, trees.operands_of(source)));
-    }
-    rewritten.remove(id);
-  }
+      has_joint |= is_joint(id);
+  if (!has_joint) return;
+  JointInstructions(original, rewritten, ledger).run();
   rewritten.changed();
 }
 

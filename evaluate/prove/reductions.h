@@ -1,8 +1,5 @@
-// Puts the shuffles and sums of the original in place of a rewritten kernel's `redux.sync`, which computes the same if
-// all 32 lanes of the warp execute it: then each instruction is compared with its counterpart.
-//
-// That the shuffles add each lane once is checked here for all lanes by computing the set of lanes in each result, and
-// the lanes' company by launch-uniform branches and the ledger's condition on whole warps, independently of the pass.
+// Votes and reductions of a whole warp as the shuffles that they replace, so that both kernels have the same
+// instructions.
 #pragma once
 
 #include "ir/core/function.h"
@@ -12,7 +9,16 @@
 
 namespace ptxrewrite::prove {
 
-// Both kernels must be in SSA form, with the values of the original. A redux.sync without such a tree is kept.
+// In the rewritten kernel, replaces these by the original's shuffles and steps for the same total, if they combine the
+// values of all 32 lanes once, and all lanes of each warp get there:
+//
+//   redux.sync.STEP                    any STEP of both
+//   popc(vote.sync.ballot p)           a sum of 0 and 1 (p)
+//   selp(1, 0, vote.sync.any p)        or, maximum of 0 and 1 (p)
+//   selp(1, 0, vote.sync.all p)        and, minimum of 0 and 1 (p)
+//
+// Whether the input is that of the original is left to the comparison of the shuffles. A tree of shfl.down has the
+// total in lane 0 alone; then no other lane may read it, except through a broadcast of lane 0's.
 void take_reductions_apart(const ir::Function& original, ir::Function& rewritten,
                            const std::vector<transforms::Obligation>& ledger);
 

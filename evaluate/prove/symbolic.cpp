@@ -148,6 +148,21 @@ std::optional<TermId> SymbolicKernel::joined_word(InstructionId id, unsigned wid
   return word;
 }
 
+// %lanemask_lt and the like: 2^laneid, and the bits below or above.
+std::optional<TermId> SymbolicKernel::lane_mask(const std::string& name) {
+  constexpr std::string_view start = "%lanemask_";
+  if (!name.starts_with(start)) return std::nullopt;
+  const std::string_view kind = std::string_view(name).substr(start.size());
+  const TermId bit = terms_.operation("shl", 32, {terms_.literal(32, 1), terms_.leaf("%laneid", 32)});
+  const TermId one = terms_.literal(32, 1);
+  if (kind == "eq") return bit;
+  if (kind == "lt") return terms_.subtract(bit, one);
+  if (kind == "le") return terms_.subtract(terms_.scale(bit, 2), one);
+  if (kind == "ge") return terms_.scale(bit, ~UInt128(0));
+  if (kind == "gt") return terms_.scale(bit, ~UInt128(1));
+  return std::nullopt;
+}
+
 TermId SymbolicKernel::operand(InstructionId id, const Operand& source, unsigned width) {
   auto opaque = [&] {
     return terms_.leaf(provenance(id) + ".operand" + std::to_string(static_cast<unsigned>(source.kind)) + "." +
@@ -185,6 +200,7 @@ TermId SymbolicKernel::operand(InstructionId id, const Operand& source, unsigned
       name += '.';
       name += "xyzw"[source.selector & 3u];
     }
+    if (const std::optional<TermId> mask = lane_mask(name)) return terms_.resize(*mask, width, false);
     const TermId leaf = terms_.leaf(name, ir::bit_width(facts.type), is_small(name));
     if (name.starts_with("%tid.")) terms_.bound(leaf, name.back() == 'z' ? 63 : 1023); // in any possible block
     return terms_.resize(leaf, width, false);

@@ -49,6 +49,8 @@ public:
   // Bits that are 1 in a block: conditions of branches of which only one side leads there, and the conditions under
   // which enclosing or finished loops continued after the previous trip.
   std::vector<TermId> conditions_of(ir::BlockId block);
+  // The condition under which a block's branch takes its first successor; nothing without two successors.
+  std::optional<TermId> condition(ir::BlockId block);
   const ir::LoopForest& loops() const { return loops_; }
 
 private:
@@ -67,7 +69,6 @@ private:
   // The condition, as a function of the trip, under which the loop is not left at the end of the block; nothing if
   // another path around the loop bypasses the block, or if the block has no edge out of the loop.
   std::optional<TermId> goes_on(const ir::Loop& loop, ir::BlockId block);
-  std::optional<TermId> condition(ir::BlockId block);
   std::optional<TermId> joined(ir::BlockId block, uint32_t parameter);
   std::optional<bool> side_of(ir::BlockId branch, ir::EdgeId edge) const;
   std::optional<TermId> comparison(ir::InstructionId id, const ir::Form& form);
@@ -75,6 +76,7 @@ private:
   std::optional<TermId> part_of_word(ir::InstructionId id, const ir::Form& form, size_t number, unsigned width);
   std::optional<TermId> joined_word(ir::InstructionId id, unsigned width);
   TermId operand(ir::InstructionId id, const ir::Operand& operand, unsigned width);
+  std::optional<TermId> lane_mask(const std::string& name);
   TermId address(ir::InstructionId id, size_t group, ir::StateSpace space);
   std::optional<TermId> modelled(ir::InstructionId id, const ir::Form& form);
   std::optional<TermId> integer_operation(ir::InstructionId id, const ir::Form& form, unsigned width);

@@ -167,7 +167,6 @@ bool SymbolicKernel::guess_inductions() {
 
 // --- trips ---
 
-// The condition under which a block's branch takes its first successor; nothing without two successors.
 std::optional<TermId> SymbolicKernel::condition(BlockId block) {
   const InstructionId last = function_.terminator(block);
   if (!last || function_.successors(block).size() != 2) return std::nullopt;
