@@ -86,6 +86,184 @@ bool is_elsewhere(const ir::Function& function, InstructionId id) {
          !form.effects.volatile_result;
 }
 
+// --- words for bytes ---
+
+// The part of a word, or of several, that an access of the original has.
+struct Piece {
+  InstructionId source; // in the original
+  Access access;
+  unsigned bytes() const { return static_cast<unsigned>(access.elements.size()) * access.element_bytes; }
+};
+
+// Accesses of the original that together have the bytes of one with other elements, by its base register.
+std::vector<Piece> pieces_of(const ir::Function& original, ir::BlockId block, const Access& joined) {
+  std::vector<Piece> pieces;
+  if (block.index() >= original.blocks.size()) return pieces;
+  const int64_t end = joined.offset + int64_t(joined.elements.size()) * joined.element_bytes;
+  for (int64_t place = joined.offset; place < end; place += pieces.back().bytes()) {
+    std::optional<Piece> found;
+    for (InstructionId id : original.instructions_in(block)) {
+      if (original.instructions[id].kind != ir::InstructionKind::real) continue;
+      const auto access = access_of(original, id);
+      const bool is_piece = access && access->is_load == joined.is_load && access->base == joined.base &&
+                            access->offset == place && access->element_bytes > 0 &&
+                            joined.element_bytes % access->element_bytes == 0;
+      if (is_piece && !found) found = Piece{id, *access};
+    }
+    if (!found || place + found->bytes() > end) return {};
+    pieces.push_back(*std::move(found));
+  }
+  return pieces;
+}
+
+// A register or a number of 8 to 64 bits, as an integer of a wider type.
+Operand widened(ir::Builder& builder, Operand value, unsigned from, unsigned to) {
+  if (from == to) return value;
+  const std::string bits = std::to_string(to);
+  return Operand::value(builder.emit_value("cvt.u" + bits + ".u" + std::to_string(from),
+                                           to == 64 ? ir::ScalarType::b64 : ir::ScalarType::b32, {value}));
+}
+
+bool is_register_of_bits(ir::ScalarType type) {
+  return ir::is_integer(type) || ir::is_bit_type(type);
+}
+
+class Words {
+public:
+  Words(const ir::Function& original, ir::Function& rewritten, InstructionId id, const Access& joined,
+        const std::vector<Piece>& pieces)
+      : original_(original), rewritten_(rewritten), builder_(rewritten), id_(id), joined_(joined), pieces_(pieces),
+        width_(8 * joined.element_bytes) {
+    builder_.before(id);
+  }
+
+  // Only registers of 16, 32 or 64 bits that hold integers, and words of 32 or 64.
+  bool are_possible() const {
+    const auto fits = [](const ir::Function& function, ir::ValueId value) {
+      const unsigned width = ir::bit_width(function.values[value].type);
+      return is_register_of_bits(function.values[value].type) && (width == 16 || width == 32 || width == 64);
+    };
+    const bool words_fit =
+        (width_ == 32 || width_ == 64) && std::ranges::all_of(joined_.elements, [&](ir::ValueId word) {
+          return fits(rewritten_, word) && ir::bit_width(rewritten_.values[word].type) == width_;
+        });
+    int64_t place = joined_.offset;
+    for (const Piece& piece : pieces_)
+      for (size_t i = 0; i < piece.access.elements.size(); ++i, place += piece.access.element_bytes)
+        if ((place - joined_.offset) % joined_.element_bytes + piece.access.element_bytes > joined_.element_bytes)
+          return false; // in two words
+    return words_fit && std::ranges::all_of(pieces_, [&](const Piece& piece) {
+             return std::ranges::all_of(piece.access.elements,
+                                        [&](ir::ValueId value) { return fits(original_, value); });
+           });
+  }
+
+  bool run() {
+    unsigned place = 0; // byte
+    for (const Piece& piece : pieces_) {
+      if (!add_piece(piece, place)) return false;
+      place += piece.bytes();
+    }
+    if (joined_.is_load)
+      for (size_t i = 0; i < joined_.elements.size(); ++i)
+        builder_.emit("mov.b" + std::to_string(width_), {Operand::definition(joined_.elements[i]), words_[i]});
+    rewritten_.remove(id_);
+    return true;
+  }
+
+private:
+  std::string mnemonic_of(const Piece& piece) const {
+    const ir::Form& form = original_.form_of(piece.source);
+    std::string mnemonic(form.mnemonic);
+    if (rewritten_.form_of(id_).has(ir::Modifier::nc) && !form.has(ir::Modifier::nc))
+      mnemonic.insert(std::string("ld.global").size(), ".nc");
+    return mnemonic;
+  }
+
+  bool add_piece(const Piece& piece, unsigned place) {
+    const auto known = ir::resolve_form(mnemonic_of(piece));
+    if (!known) return false;
+    const auto old = original_.operands_of(piece.source);
+    std::vector<Operand> operands(old.begin(), old.end());
+    operands[piece.access.address].immediate = joined_.offset + place;
+    operands[piece.access.address + 1] = Operand::value(joined_.base);
+    std::vector<ir::ValueId> made;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (i == piece.access.address || i == piece.access.address + 1 || operands[i].is(OperandKind::vector)) continue;
+      const ir::ScalarType type = original_.values[operands[i].as_value()].type;
+      if (joined_.is_load) {
+        made.push_back(builder_.new_value(type));
+        operands[i] = Operand::definition(made.back());
+      } else {
+        operands[i] = part(place + static_cast<unsigned>(made.size()) * piece.access.element_bytes, type);
+        made.push_back(operands[i].as_value());
+      }
+    }
+    ir::Instruction row = rewritten_.instructions[id_];
+    row.form = *known;
+    row.provenance = original_.instructions[piece.source].provenance;
+    row.previous = row.next = {};
+    row.block = {};
+    rewritten_.insert_before(id_, rewritten_.add_instruction(row, operands));
+    for (size_t i = 0; joined_.is_load && i < made.size(); ++i)
+      put(Operand::value(made[i]), ir::bit_width(rewritten_.values[made[i]].type),
+          place + static_cast<unsigned>(i) * piece.access.element_bytes, piece.access.element_bytes);
+    return true;
+  }
+
+  // Adds the loaded low bytes of a register to its word.
+  void put(Operand value, unsigned from, unsigned place, unsigned bytes) {
+    const std::string type = ".b" + std::to_string(width_);
+    const ir::ScalarType own = width_ == 64 ? ir::ScalarType::b64 : ir::ScalarType::b32;
+    value = widened(builder_, value, from, width_);
+    if (8 * bytes < width_) {
+      const auto mask = static_cast<int64_t>((uint64_t(1) << (8 * bytes)) - 1);
+      value = Operand::value(builder_.emit_value("and" + type, own, {value, Operand::integer(mask)}));
+    }
+    const unsigned shift = 8 * (place % joined_.element_bytes);
+    if (shift > 0) value = Operand::value(builder_.emit_value("shl" + type, own, {value, Operand::integer(shift)}));
+    if (shift == 0)
+      words_.push_back(value);
+    else
+      words_.back() = Operand::value(builder_.emit_value("or" + type, own, {words_.back(), value}));
+  }
+
+  // The bytes of a word from a place on, in a register of the type.
+  Operand part(unsigned place, ir::ScalarType type) {
+    const ir::ScalarType own = width_ == 64 ? ir::ScalarType::b64 : ir::ScalarType::b32;
+    Operand value = Operand::value(joined_.elements[place / joined_.element_bytes]);
+    if (const unsigned shift = 8 * (place % joined_.element_bytes); shift > 0)
+      value =
+          Operand::value(builder_.emit_value("shr.u" + std::to_string(width_), own, {value, Operand::integer(shift)}));
+    const unsigned to = ir::bit_width(type);
+    if (to == width_) return value;
+    return Operand::value(
+        builder_.emit_value("cvt.u" + std::to_string(to) + ".u" + std::to_string(width_), type, {value}));
+  }
+
+  const ir::Function& original_;
+  ir::Function& rewritten_;
+  ir::Builder builder_;
+  InstructionId id_;
+  Access joined_;
+  const std::vector<Piece>& pieces_;
+  unsigned width_; // of a word
+  std::vector<Operand> words_;
+};
+
+bool take_words_apart(const ir::Function& original, ir::Function& rewritten, InstructionId id) {
+  const auto joined = access_of(rewritten, id);
+  if (!joined || joined->element_bytes < 4) return false;
+  const std::vector<Piece> pieces = pieces_of(original, rewritten.instructions[id].block, *joined);
+  const bool has_same_elements = std::ranges::all_of(
+      pieces, [&](const Piece& piece) { return piece.access.element_bytes == joined->element_bytes; });
+  if (pieces.empty() || has_same_elements) return false;
+  Words words(original, rewritten, id, *joined, pieces);
+  return words.are_possible() && words.run();
+}
+
+// --- vectors ---
+
 void take_apart(const ir::Function& original, const ir::DefUse& definitions, ir::Function& rewritten,
                 InstructionId id) {
   const auto joined = access_of(rewritten, id);
@@ -133,8 +311,9 @@ void take_joined_accesses_apart(const ir::Function& original, ir::Function& rewr
       const bool same = id.index() < original.instructions.size() &&
                         original.instructions[id].provenance == provenance &&
                         original.instructions[id].kind == ir::InstructionKind::real &&
-                        original.form_of(id).vector_width == rewritten.form_of(id).vector_width;
-      if (!same) take_apart(original, definitions, rewritten, id);
+                        original.form_of(id).vector_width == rewritten.form_of(id).vector_width &&
+                        original.form_of(id).type() == rewritten.form_of(id).type();
+      if (!same && !take_words_apart(original, rewritten, id)) take_apart(original, definitions, rewritten, id);
     }
   rewritten.changed();
 }

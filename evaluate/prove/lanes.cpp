@@ -13,8 +13,8 @@ using ir::BlockId;
 using ir::InstructionId;
 using ir::ValueId;
 
-constexpr unsigned warp_size = 32, lane_bits = 5;
-constexpr unsigned effort = 2'000'000; // of the solver, for one condition
+constexpr unsigned lane_bits = 5;
+constexpr unsigned effort_for_lanes = 2'000'000; // of the solver, for one condition
 
 // Operations whose result is the same in two lanes if their operands are: all but those that communicate.
 const std::set<std::string, std::less<>> of_operands{"and",  "or",   "xor",  "shl",  "lshr", "ashr", "select",
@@ -108,7 +108,7 @@ bool is_barrier_of_one_warp(const ir::Function& original, InstructionId before, 
 }
 
 Lanes::Lanes(const ir::Function& function, const WarpShape& shape)
-    : function_(function), shape_(shape), solver_(terms_, effort), bounds_(terms_, {}),
+    : function_(function), shape_(shape), solver_(terms_, effort_for_lanes), bounds_(terms_, {}),
       exact_(terms_, bounds_,
              [this](AtomKind kind, unsigned from, unsigned to, const ir::Interval& range) {
                return solver_.extension_is_exact(kind, from, to, range);

@@ -16,6 +16,8 @@
 
 namespace ptxrewrite::prove {
 
+inline constexpr unsigned warp_size = 32;
+
 // Known facts about the shape of blocks, from directives and from conditions that are checked at launch.
 struct WarpShape {
   bool is_whole = false; // the number of threads of a block is a multiple of 32

@@ -4,10 +4,12 @@
 #include "evaluate/prove/counterexample.h"
 #include "evaluate/prove/divisions.h"
 #include "evaluate/prove/exact_forms.h"
+#include "evaluate/prove/float_rules.h"
 #include "evaluate/prove/joined_accesses.h"
 #include "evaluate/prove/lanes.h"
 #include "evaluate/prove/ledger.h"
 #include "evaluate/prove/reductions.h"
+#include "evaluate/prove/relations.h"
 #include "evaluate/prove/symbolic.h"
 #include "grammar/reader.h"
 #include "ir/core/print.h"
@@ -60,7 +62,7 @@ public:
   Prover(const ir::Function& original, const ir::Function& rewritten, const std::vector<transforms::Obligation>& ledger,
          unsigned effort, KernelProof& proof)
       : original_(original), rewritten_(rewritten), proof_(proof), parameter_bytes_(bytes_of_parameters(original)),
-        size_(launch_size(original)), solver_(terms_, effort), bounds_(terms_, size_),
+        size_(launch_size(original)), solver_(terms_, effort), floats_(terms_), bounds_(terms_, size_),
         exact_(terms_, bounds_,
                [this](AtomKind kind, unsigned from, unsigned to, const ir::Interval& range) {
                  return solver_.extension_is_exact(kind, from, to, range);
@@ -68,6 +70,7 @@ public:
         before_(original, terms_, bounds_, exact_, {}),
         after_(rewritten, terms_, bounds_, exact_, [this](unsigned index) { return added_parameter(index); }) {
     ranges_are_apart_ = keeps_ranges_apart(ledger);
+    relations_.emplace(terms_, exact_, original, before_, rewritten, after_, ranges_are_apart_);
     is_tested_in_kernel_ = std::ranges::any_of(ledger, [](const transforms::Obligation& entry) {
       return entry.discharge == transforms::Discharge::in_kernel;
     });
@@ -118,6 +121,7 @@ private:
   LaunchSize size_;
   Terms terms_;
   Solver solver_;
+  FloatRules floats_;
   Bounds bounds_;
   ExactForms exact_;
   SymbolicKernel before_;
@@ -125,6 +129,7 @@ private:
   std::vector<LedgerFact> facts_;
   std::vector<Assumption> required_; // the variant's predicates, and facts on lanes
   std::optional<Divisions> divisions_;
+  std::optional<Relations> relations_;
   std::vector<size_t> admitted_; // facts that may be used, numbered as in exact_
   std::set<std::string> used_;
   std::optional<std::set<AtomId>> atoms_of_original_;
@@ -144,6 +149,7 @@ bool Prover::is_followed(TermId after) {
         terms_.collect_atoms(term, *atoms_of_original_);
     for (uint32_t i = 0; i < original_.values.size(); ++i)
       if (const TermId term = before_.value(ValueId(i))) terms_.collect_atoms(term, *atoms_of_original_);
+    atoms_of_original_->insert(relations_->unknowns().begin(), relations_->unknowns().end());
   }
   std::set<AtomId> inside;
   terms_.collect_atoms(after, inside);
@@ -163,8 +169,10 @@ Assumption is_set(Terms& terms, TermId bit) {
 
 Prover::Place Prover::place_in(BlockId block) {
   Place place{before_.known_in(block), {}};
+  for (Assumption& fact : place.known)
+    fact.value = relations_->apply(fact.value);
   for (TermId bit : before_.conditions_of(block))
-    if (!terms_.literal_value(bit)) place.conditions.push_back(is_set(terms_, bit));
+    if (!terms_.literal_value(bit)) place.conditions.push_back(is_set(terms_, relations_->apply(bit)));
   return place;
 }
 
@@ -174,6 +182,8 @@ void Prover::judge(TermId before, TermId after, SourceRange range, const Place& 
                        std::to_string(terms_.width(after)) + " in the result");
     return;
   }
+  before = relations_->apply(before);
+  after = relations_->apply(after);
   if (before == after) {
     ++proof_.identical;
     return;
@@ -184,7 +194,7 @@ void Prover::judge(TermId before, TermId after, SourceRange range, const Place& 
         {range, Outcome::unknown, text, "the result has it from an instruction that the prover does not follow"});
     return;
   }
-  Judgement judgement = judgement_of(before, after, place);
+  Judgement judgement = judgement_of(floats_.rewritten(before), floats_.rewritten(after), place);
   if (judgement.outcome == Outcome::identical) {
     ++proof_.identical;
   } else if (judgement.outcome == Outcome::proved) {
@@ -200,6 +210,7 @@ void Prover::judge(TermId before, TermId after, SourceRange range, const Place& 
 }
 
 Judgement Prover::judgement_of(TermId before, TermId after, const Place& place) {
+  if (before == after) return {Outcome::proved, {}};
   std::set<size_t> used;
   const TermId exact_before = exact_.rewrite(before, used), exact_after = exact_.rewrite(after, used);
   for (size_t number : used)
@@ -281,7 +292,8 @@ std::optional<TermId> Prover::ledger_name(const std::string& name) {
 void Prover::read_facts(const std::vector<transforms::Obligation>& ledger) {
   facts_ = read_ledger(terms_, ledger, [this](const std::string& name) { return ledger_name(name); });
   for (size_t i = 0; i < facts_.size(); ++i) {
-    const LedgerFact& fact = facts_[i];
+    LedgerFact& fact = facts_[i];
+    fact.assumption.value = relations_->apply(fact.assumption.value);
     // Facts proved by the analysis are proved again here, or not used.
     if (fact.discharge == transforms::Discharge::proved) {
       const auto bounds = bounds_.of(fact.assumption.value);
@@ -332,7 +344,7 @@ void Prover::compare(const Observation& before, const Observation& after) {
     judge(before.terms[i], after.terms[i], range, place);
     // The other operands matter only if the guard is true.
     if (i == 0 && original_.instructions[before.instruction].guard && !terms_.literal_value(before.terms[0]))
-      place.conditions.push_back(is_set(terms_, before.terms[0]));
+      place.conditions.push_back(is_set(terms_, relations_->apply(before.terms[0])));
   }
 }
 
@@ -382,7 +394,7 @@ void Prover::pair_observations() {
     compare(*found->second, seen);
   }
   for (const auto& [provenance, seen] : originals)
-    if (!met.contains(provenance))
+    if (!met.contains(provenance) && !relations_->is_left_out(seen->instruction))
       problem(original_.instructions[seen->instruction].range, "the result lacks this instruction");
 }
 
@@ -421,7 +433,8 @@ void Prover::compare_order() {
   auto sequences = [&](const ir::Function& function, const SymbolicKernel& kernel) {
     std::map<BlockId, std::vector<const Observation*>> by_block;
     for (const Observation& seen : kernel.observations())
-      by_block[function.instructions[seen.instruction].block].push_back(&seen);
+      if (&kernel == &after_ || !relations_->is_left_out(seen.instruction))
+        by_block[function.instructions[seen.instruction].block].push_back(&seen);
     return by_block;
   };
   auto ways_out = [](const ir::Function& function, BlockId block) {
@@ -450,7 +463,8 @@ void Prover::compare_paths() {
     if (unknown.block.index() >= original_.blocks.size()) continue;
     auto before = original_.parameters(unknown.block);
     auto place = std::ranges::find(before, value);
-    if (place == before.end()) continue; // a new register, which is assumed equal to nothing
+    // A new register is assumed equal to nothing, or its relation was shown.
+    if (place == before.end() || relations_->is_related(unknown)) continue;
     const auto index = static_cast<size_t>(place - before.begin());
     for (uint32_t e = 0; e < rewritten_.edges.size(); ++e) {
       const ir::EdgeId edge(e);

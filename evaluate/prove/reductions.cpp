@@ -21,7 +21,6 @@ using ir::OperandKind;
 using ir::ValueId;
 
 constexpr uint32_t all_lanes = UINT32_MAX, last_lane = 31;
-constexpr unsigned warp_size = 32;
 
 // The lanes whose inputs a lane's value combines; nothing if one is combined twice.
 using LaneSets = std::array<std::optional<uint32_t>, warp_size>;

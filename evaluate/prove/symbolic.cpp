@@ -130,8 +130,7 @@ std::optional<TermId> SymbolicKernel::part_of_word(InstructionId id, const Form&
   if (!splits || has_sinks) return std::nullopt;
   const TermId word = operand(id, sources_[0], whole);
   if (number == 0) return terms_.truncate(word, width);
-  const TermId moved = terms_.operation("lshr", whole, {word, terms_.literal(whole, number * width)});
-  return terms_.truncate(moved, width);
+  return terms_.field(word, static_cast<unsigned>(number) * width, width);
 }
 
 // mov.b32 word, {a, b}.
@@ -161,6 +160,38 @@ std::optional<TermId> SymbolicKernel::lane_mask(const std::string& name) {
   if (kind == "ge") return terms_.scale(bit, ~UInt128(0));
   if (kind == "gt") return terms_.scale(bit, ~UInt128(1));
   return std::nullopt;
+}
+
+// prmt with a literal selector as a sum of fields: bytes that are beside each other in the source are one.
+std::optional<TermId> SymbolicKernel::permuted(InstructionId id) {
+  if (sources_.size() != 3 || !sources_[2].is(OperandKind::integer)) return std::nullopt;
+  const auto selector = static_cast<uint32_t>(sources_[2].immediate);
+  const TermId words[]{operand(id, sources_[0], 32), operand(id, sources_[1], 32)};
+  const auto digit = [&](unsigned i) { return selector >> (4 * i) & 15; };
+  TermId sum = terms_.literal(32, 0);
+  for (unsigned i = 0, length = 1; i < 4; i += length) {
+    if (digit(i) > 7) return std::nullopt; // copies of a sign
+    for (length = 1; i + length < 4; ++length)
+      if (digit(i + length) != digit(i) + length || digit(i + length) % 4 == 0) break;
+    const TermId part = terms_.field(words[digit(i) / 4], 8 * (digit(i) % 4), 8 * length);
+    sum = terms_.add(sum, terms_.scale(terms_.zero_extend(part, 32), UInt128(1) << (8 * i)));
+  }
+  return sum;
+}
+
+// dp4a: the sum of four products of bytes.
+std::optional<TermId> SymbolicKernel::dot_of_bytes(InstructionId id, const Form& form) {
+  if (sources_.size() != 3 || form.types.size() != 2) return std::nullopt;
+  TermId sum = operand(id, sources_[2], 32);
+  for (unsigned i = 0; i < 4; ++i) {
+    TermId product = terms_.literal(32, 1);
+    for (unsigned factor = 0; factor < 2; ++factor) {
+      const TermId byte = terms_.field(operand(id, sources_[factor], 32), 8 * i, 8);
+      product = terms_.multiply(product, terms_.resize(byte, 32, ir::is_signed(form.type(factor))));
+    }
+    sum = terms_.add(sum, product);
+  }
+  return sum;
 }
 
 TermId SymbolicKernel::operand(InstructionId id, const Operand& source, unsigned width) {
@@ -294,7 +325,10 @@ std::optional<TermId> SymbolicKernel::integer_operation(InstructionId id, const 
   }
   case Opcode::shr: {
     const TermId amount = operand(id, sources_[1], 32);
-    if (!terms_.literal_value(amount) && width < 32) return std::nullopt;
+    const auto value = terms_.literal_value(amount);
+    if (!value && width < 32) return std::nullopt;
+    if (value && !is_signed_type)
+      return terms_.shift_right(source(0), static_cast<unsigned>(std::min<UInt128>(*value, width)));
     return named(is_signed_type ? "ashr" : "lshr", {source(0), terms_.resize(amount, width, false)});
   }
   case Opcode::and_:
@@ -363,6 +397,10 @@ std::optional<TermId> SymbolicKernel::modelled(InstructionId id, const Form& for
     return terms_.select(operand(id, sources_[2], 1), operand(id, sources_[0], width), operand(id, sources_[1], width));
   case Opcode::setp:
     return comparison(id, form);
+  case Opcode::prmt:
+    return form.mnemonic == "prmt.b32" ? permuted(id) : std::nullopt;
+  case Opcode::dp4a:
+    return dot_of_bytes(id, form);
   case Opcode::and_:
   case Opcode::or_:
   case Opcode::xor_:
@@ -498,6 +536,9 @@ void SymbolicKernel::observe(InstructionId id, const Form& form) {
         own = known ? terms_.width(known) : ir::bit_width(function_.values[one.as_value()].type);
         own = std::clamp(own, 1u, 128u);
       }
+      // A store takes the low bits.
+      const unsigned stored = form.opaque || form.opcode != Opcode::st ? 0 : ir::bit_width(form.type());
+      if (stored > 0 && stored < own) own = stored;
       seen.terms.push_back(operand(id, one, own));
     }
   }

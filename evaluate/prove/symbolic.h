@@ -76,6 +76,8 @@ private:
   std::optional<TermId> part_of_word(ir::InstructionId id, const ir::Form& form, size_t number, unsigned width);
   std::optional<TermId> joined_word(ir::InstructionId id, unsigned width);
   TermId operand(ir::InstructionId id, const ir::Operand& operand, unsigned width);
+  std::optional<TermId> permuted(ir::InstructionId id);
+  std::optional<TermId> dot_of_bytes(ir::InstructionId id, const ir::Form& form);
   std::optional<TermId> lane_mask(const std::string& name);
   TermId address(ir::InstructionId id, size_t group, ir::StateSpace space);
   std::optional<TermId> modelled(ir::InstructionId id, const ir::Form& form);

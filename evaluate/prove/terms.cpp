@@ -99,6 +99,45 @@ bool Terms::stays_signed(TermId a) const {
   return low >= -limit && high < limit;
 }
 
+// The largest value of a sum of zero extensions and literals that cannot wrap.
+std::optional<UInt128> Terms::greatest(TermId a) const {
+  const Term& term = (*this)[a];
+  if (term.width > 64) return std::nullopt;
+  UInt128 sum = 0;
+  for (const auto& [monomial, coefficient] : term.coefficients) {
+    if (monomial.size() > 1) return std::nullopt;
+    UInt128 most = 1;
+    if (monomial.size() == 1) {
+      const Atom& row = atom(monomial[0]);
+      if (row.kind != AtomKind::zero_extend) return std::nullopt;
+      most = low_bits(~UInt128(0), width(row.operands[0]));
+    }
+    if (most > (UInt128(1) << 63) || coefficient * most > low_bits(~UInt128(0), term.width)) return std::nullopt;
+    sum += coefficient * most;
+  }
+  return sum <= low_bits(~UInt128(0), term.width) ? std::optional(sum) : std::nullopt;
+}
+
+TermId Terms::shift_right(TermId a, unsigned amount) {
+  const Term term = (*this)[a];
+  if (amount == 0) return a;
+  if (amount >= term.width) return literal(term.width, 0);
+  if (const auto value = literal_value(a)) return literal(term.width, *value >> amount);
+  Term low{term.width, {}}, high{term.width, {}};
+  for (const auto& [monomial, coefficient] : term.coefficients)
+    if (const UInt128 whole = coefficient >> amount; whole << amount == coefficient)
+      high.coefficients[monomial] = whole;
+    else
+      low.coefficients[monomial] = coefficient;
+  const auto rest = greatest(intern(std::move(low)));
+  if (rest && *rest >> amount == 0 && greatest(a)) return intern(std::move(high));
+  if (const auto single = as_atom(a))
+    if (const Atom row = atom(*single); row.kind == AtomKind::operation && row.name == "lshr")
+      if (const auto before = literal_value(row.operands[1]); before && *before + amount < term.width)
+        return operation("lshr", term.width, {row.operands[0], literal(term.width, *before + amount)});
+  return operation("lshr", term.width, {a, literal(term.width, amount)});
+}
+
 TermId Terms::bitwise(const std::string& name, TermId a, TermId b) {
   if (literal_value(a)) std::swap(a, b);
   if (auto first = literal_value(a), second = literal_value(b); first && second)
@@ -111,6 +150,13 @@ TermId Terms::bitwise(const std::string& name, TermId a, TermId b) {
     const unsigned zeros = trailing_zeros(subtract(a, literal(width(a), number)));
     if (zeros >= 128 || *mask >> zeros == 0) return literal(width(a), *mask & number);
   }
+  // The lowest byte or two; parts that do not overlap.
+  for (const unsigned own : {8u, 16u})
+    if (name == "and" && own < width(a) && literal_value(b) == (UInt128(1) << own) - 1)
+      return zero_extend(truncate(a, own), width(a));
+  if (name != "and")
+    for (const auto& [lower, upper] : {std::pair(a, b), std::pair(b, a)})
+      if (const auto most = greatest(lower); most && *most >> trailing_zeros(upper) == 0) return add(a, b);
   if (auto bits = literal_value(b); bits && name != "and" && (*bits >> trailing_zeros(a)) == 0) return add(a, b);
   return operation(name, width(a), {std::min(a, b), std::max(a, b)});
 }

@@ -72,6 +72,10 @@ public:
 
   // "and", "or", "xor" of two terms; a sum if there are no carries.
   TermId bitwise(const std::string& name, TermId a, TermId b);
+  // Unsigned shift by a literal: a sum of parts that lie beside each other loses the lower ones.
+  TermId shift_right(TermId a, unsigned amount);
+  // `width` bits from the bit `first` on.
+  TermId field(TermId a, unsigned first, unsigned width) { return truncate(shift_right(a, first), width); }
   // 1 bit. Equivalent conditions have one normal form: "not equal", "greater" and so on are 1 plus one of these.
   TermId is_zero(TermId a);
   TermId less(TermId a, TermId b, bool is_signed);
@@ -114,6 +118,7 @@ private:
   AtomId intern(Atom atom);
   TermId extend(TermId a, unsigned width, AtomKind kind);
   bool stays_signed(TermId a) const;
+  std::optional<UInt128> greatest(TermId a) const;
   TermId truncate_atom(AtomId atom, unsigned width);
 
   static constexpr size_t most_monomials = 128;
