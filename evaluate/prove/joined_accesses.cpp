@@ -95,17 +95,17 @@ struct Piece {
   unsigned bytes() const { return static_cast<unsigned>(access.elements.size()) * access.element_bytes; }
 };
 
-// Accesses of the original that together have the bytes of one with other elements, by its base register.
-std::vector<Piece> pieces_of(const ir::Function& original, ir::BlockId block, const Access& joined) {
+// Accesses of the original by one base register that together have as many bytes, from the offset on, as a joined one.
+std::vector<Piece> pieces_from(const ir::Function& original, ir::BlockId block, const Access& joined, ir::ValueId base,
+                               int64_t first) {
   std::vector<Piece> pieces;
-  if (block.index() >= original.blocks.size()) return pieces;
-  const int64_t end = joined.offset + int64_t(joined.elements.size()) * joined.element_bytes;
-  for (int64_t place = joined.offset; place < end; place += pieces.back().bytes()) {
+  const int64_t end = first + int64_t(joined.elements.size()) * joined.element_bytes;
+  for (int64_t place = first; place < end; place += pieces.back().bytes()) {
     std::optional<Piece> found;
     for (InstructionId id : original.instructions_in(block)) {
       if (original.instructions[id].kind != ir::InstructionKind::real) continue;
       const auto access = access_of(original, id);
-      const bool is_piece = access && access->is_load == joined.is_load && access->base == joined.base &&
+      const bool is_piece = access && access->is_load == joined.is_load && access->base == base &&
                             access->offset == place && access->element_bytes > 0 &&
                             joined.element_bytes % access->element_bytes == 0;
       if (is_piece && !found) found = Piece{id, *access};
@@ -114,6 +114,25 @@ std::vector<Piece> pieces_of(const ir::Function& original, ir::BlockId block, co
     pieces.push_back(*std::move(found));
   }
   return pieces;
+}
+
+// By the joined access's own base register, or else by that of the access from which it comes: which part of the word
+// that one has is a guess, because the addresses are compared afterwards.
+std::vector<Piece> pieces_of(const ir::Function& original, const ir::Function& rewritten, InstructionId id,
+                             const Access& joined) {
+  const ir::BlockId block = rewritten.instructions[id].block;
+  if (block.index() >= original.blocks.size()) return {};
+  if (auto pieces = pieces_from(original, block, joined, joined.base, joined.offset); !pieces.empty()) return pieces;
+  const ir::ProvenanceId provenance = rewritten.instructions[id].provenance;
+  for (InstructionId source : original.instructions_in(block)) {
+    if (!provenance || original.instructions[source].provenance != provenance) continue;
+    const auto access = access_of(original, source);
+    const int64_t bytes = int64_t(joined.elements.size()) * joined.element_bytes;
+    for (int64_t before = 0; access && before < bytes; ++before)
+      if (auto pieces = pieces_from(original, block, joined, access->base, access->offset - before); !pieces.empty())
+        return pieces;
+  }
+  return {};
 }
 
 // A register or a number of 8 to 64 bits, as an integer of a wider type.
@@ -254,7 +273,7 @@ private:
 bool take_words_apart(const ir::Function& original, ir::Function& rewritten, InstructionId id) {
   const auto joined = access_of(rewritten, id);
   if (!joined || joined->element_bytes < 4) return false;
-  const std::vector<Piece> pieces = pieces_of(original, rewritten.instructions[id].block, *joined);
+  const std::vector<Piece> pieces = pieces_of(original, rewritten, id, *joined);
   const bool has_same_elements = std::ranges::all_of(
       pieces, [&](const Piece& piece) { return piece.access.element_bytes == joined->element_bytes; });
   if (pieces.empty() || has_same_elements) return false;

@@ -64,6 +64,13 @@ TEST_CASE("a word in place of four loaded bytes") {
   CHECK_FALSE(is_proved(bytes("u8") + other + store, word("")));
   CHECK(is_proved(bytes("u8") + other + store,
                   "ld.global.u32 %r4, [%rd1]; prmt.b32 %r5, %r4, 0, 0x3120;" + idle(8) + store));
+  // By another register, with the same address and with another one.
+  const auto moved = [&](const std::string& distance) {
+    return "add.s64 %rd7, %rd1, " + distance + "; ld.global.u32 %r5, [%rd7+-8]; " + idle(9) + store;
+  };
+  const std::string before = idle(1);
+  CHECK(is_proved(before + bytes("u8") + join + store, moved("8")));
+  CHECK_FALSE(is_proved(before + bytes("u8") + join + store, moved("9")));
   // The bytes behind the store may be what it writes.
   const std::string write = "st.global.u8 [%rd2+8], %r9; ";
   CHECK_FALSE(is_proved(bytes("u8", "2", write) + join + store, word("", write + idle(3))));
