@@ -114,8 +114,10 @@ std::optional<TermId> FloatRules::clamped(const Atom& row) {
 }
 
 std::optional<TermId> FloatRules::by_rule(const Atom& row) {
-  if (row.kind != AtomKind::operation) return std::nullopt;
-  if (row.name == "cvt.rn.f16.f32.0" && row.operands.size() == 1) return half(row.operands[0]);
+  if (row.kind != AtomKind::operation || row.width > 32) return std::nullopt; // in a wider register: extended
+  if (row.name == "cvt.rn.f16.f32.0" && row.operands.size() == 1)
+    return row.width == 16 ? half(row.operands[0]) : std::nullopt;
+  if (row.width < 32) return with_half_literals(row);
   if (row.name == "cvt.rn.f16x2.f32.0" && row.operands.size() == 2) { // the upper half comes first
     const auto upper = half(row.operands[0]), lower = half(row.operands[1]);
     if (!upper || !lower) return std::nullopt;

@@ -319,17 +319,20 @@ std::optional<TermId> SymbolicKernel::integer_operation(InstructionId id, const 
     const TermId amount = operand(id, sources_[1], 32);
     if (auto value = terms_.literal_value(amount))
       return *value >= width ? terms_.literal(width, 0) : terms_.scale(source(0), UInt128(1) << unsigned(*value));
-    // x << n is x * (1 << n), also for clamped amounts.
-    const TermId power = named("shl", {terms_.literal(width, 1), terms_.resize(amount, width, false)});
-    return terms_.multiply(source(0), power);
+    // x << n is x * (1 << n), also for clamped amounts. The amount has 32 bits, which 16 cannot hold.
+    const unsigned own = std::max(width, 32u);
+    const TermId power = terms_.operation("shl", own, {terms_.literal(own, 1), terms_.resize(amount, own, false)});
+    return terms_.multiply(source(0), terms_.truncate(power, width));
   }
   case Opcode::shr: {
     const TermId amount = operand(id, sources_[1], 32);
     const auto value = terms_.literal_value(amount);
     if (!value && width < 32) return std::nullopt;
+    const TermId clamped =
+        value ? terms_.literal(width, std::min<UInt128>(*value, width)) : terms_.resize(amount, width, false);
     if (value && !is_signed_type)
-      return terms_.shift_right(source(0), static_cast<unsigned>(std::min<UInt128>(*value, width)));
-    return named(is_signed_type ? "ashr" : "lshr", {source(0), terms_.resize(amount, width, false)});
+      return terms_.shift_right(source(0), static_cast<unsigned>(*terms_.literal_value(clamped)));
+    return named(is_signed_type ? "ashr" : "lshr", {source(0), clamped});
   }
   case Opcode::and_:
   case Opcode::or_:

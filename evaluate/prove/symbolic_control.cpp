@@ -20,28 +20,34 @@ constexpr uint64_t most_trips_walked = 1024;
 // --- inductions ---
 
 // The unknowns that change from trip to trip in an unknown way, and the trip numbers of this loop and of inner ones.
+// Results without a term of their own occur extended, selected by a guard, or as parts of a register in other terms.
 std::set<AtomId> SymbolicKernel::changing_in(const ir::Loop& loop) {
-  std::set<AtomId> changing;
-  auto add = [&](TermId term) {
-    if (auto atom = terms_.as_atom(term); atom && terms_.atom(*atom).kind == AtomKind::leaf) changing.insert(*atom);
+  std::set<AtomId> changing, inside;
+  std::set<std::string, std::less<>> makers; // an unknown's name up to the first dot
+  auto make = [&](ValueId value) {
+    for (const char* kind : {"register", "above", "undefined"})
+      makers.insert(kind + std::to_string(value.index()));
+    if (const TermId term = values_[value.index()]) terms_.collect_atoms(term, inside);
   };
   for (BlockId block : loop.blocks) {
-    add(trip_number(terms_, block));
+    changing.insert(*terms_.as_atom(trip_number(terms_, block)));
     auto parameters = function_.parameters(block);
-    for (uint32_t i = 0; i < parameters.size(); ++i)
-      if (TermId term = values_[parameters[i].index()]; term && !inductions_.contains({block.index(), i})) add(term);
-    for (InstructionId id : function_.instructions_in(block))
-      ir::for_each_definition(function_, id, [&](ValueId value) {
-        const TermId term = values_[value.index()];
-        const auto atom = term ? terms_.as_atom(term) : std::nullopt;
-        if (!atom) return;
-        // A load's result, or the part of its register that it loads.
-        const Atom row = terms_.atom(*atom);
-        const bool extends = row.kind == AtomKind::sign_extend || row.kind == AtomKind::zero_extend;
-        const TermId loaded = extends ? row.operands[0] : term;
-        const auto leaf = terms_.as_atom(loaded);
-        if (leaf && terms_.atom(*leaf).name.starts_with("i")) add(loaded);
-      });
+    for (uint32_t i = 0; i < parameters.size(); ++i) {
+      make(parameters[i]);
+      // An inner loop's induction that was found just now has a closed form from the next round on.
+      const TermId term = values_[parameters[i].index()];
+      if (term && term == terms_.leaf(path_name(block, parameters[i]), terms_.width(term)))
+        changing.insert(*terms_.as_atom(term));
+    }
+    for (InstructionId id : function_.instructions_in(block)) {
+      makers.insert(provenance(id));
+      ir::for_each_definition(function_, id, make);
+    }
+  }
+  for (const AtomId id : inside) {
+    const Atom& atom = terms_.atom(id);
+    if (atom.kind == AtomKind::leaf && makers.contains(std::string_view(atom.name).substr(0, atom.name.find('.'))))
+      changing.insert(id);
   }
   return changing;
 }
