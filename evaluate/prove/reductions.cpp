@@ -259,6 +259,8 @@ std::optional<Joint> JointInstructions::vote(InstructionId id) const {
   if (uses.size() != 1 || !uses[0].instruction || rewritten_.instructions[uses[0].instruction].guard)
     return std::nullopt;
   const InstructionId use = uses[0].instruction;
+  // The tree is put in place of the number: the vote must be of the same execution, by the same lanes.
+  if (rewritten_.instructions[use].block != rewritten_.instructions[id].block) return std::nullopt;
   const auto read = rewritten_.operands_of(use);
   const auto is_literal = [&](size_t i, int64_t value) {
     return read[i].is(OperandKind::integer) && read[i].immediate == value;

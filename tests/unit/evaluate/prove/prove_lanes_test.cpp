@@ -1,6 +1,7 @@
 // `prove` on votes, on trees of shfl.down, masks of lanes and barriers of one warp: the rewriting of pass `warp` is
 // proved, and rewritings by a pass that does not look are not if they are one step outside.
 #include "ir/core/builder.h"
+#include "ir/flow/def_use.h"
 #include "tests/unit/evaluate/prove/prove_text.h"
 
 #include <doctest/doctest.h>
@@ -20,6 +21,11 @@ void claim(ir::Function& function, transforms::PassContext& context, const char*
                             predicate,
                             {},
                             ""});
+}
+
+ir::InstructionId place_behind_definition(const ir::Function& function, ir::ValueId value) {
+  const ir::DefUse definitions(function);
+  return function.instructions[definitions.definition(value).instruction].next;
 }
 
 // Puts a joint instruction in place of the shuffles and steps, whatever they compute: `redux.sync.STEP`, or a vote by
@@ -52,14 +58,20 @@ transforms::Change put_joint(ir::Function& function, transforms::PassContext& co
   if (context.options.flag("negated")) voter.flags = ir::OperandFlag::negated;
   const bool swaps = context.options.flag("swapped");
   ir::Builder builder(function);
-  builder.before(last).standing_for(last);
+  if (context.options.flag("early"))
+    builder.before(place_behind_definition(function, voter.as_value()));
+  else
+    builder.before(last);
+  builder.standing_for(last);
   if (vote.empty()) {
     builder.emit("redux.sync." + step, {total, input, mask});
   } else if (vote == "ballot") {
     const ir::ValueId bits = builder.emit_value("vote.sync.ballot.b32", ir::ScalarType::b32, {voter, mask});
+    builder.before(last);
     builder.emit("popc.b32", {total, Operand::value(bits)});
   } else {
     const ir::ValueId bit = builder.emit_value("vote.sync." + vote + ".pred", ir::ScalarType::pred, {voter, mask});
+    builder.before(last);
     builder.emit("selp.b32", {total, Operand::integer(!swaps), Operand::integer(swaps), Operand::value(bit)});
   }
   taken.insert(taken.end(), broadcasts.begin(), broadcasts.end());
@@ -69,16 +81,18 @@ transforms::Change put_joint(ir::Function& function, transforms::PassContext& co
   if (context.options.flag("rows")) claim(function, context, "ntid.x % 32 == 0");
   return transforms::Change::changed;
 }
-const transforms::RegisterPass joint_pass({"test-joint",
-                                           "wrong: joint instructions without a look",
-                                           put_joint,
-                                           {{"step", "operation of redux"},
-                                            {"vote", "any, all or ballot"},
-                                            {"half", "a mask of 16 lanes", transforms::PassOptionKind::flag},
-                                            {"negated", "of the other value", transforms::PassOptionKind::flag},
-                                            {"swapped", "0 for 1", transforms::PassOptionKind::flag},
-                                            {"rows", "claims whole rows", transforms::PassOptionKind::flag},
-                                            {"whole", "claims whole warps", transforms::PassOptionKind::flag}}});
+const transforms::RegisterPass
+    joint_pass({"test-joint",
+                "wrong: joint instructions without a look",
+                put_joint,
+                {{"step", "operation of redux"},
+                 {"vote", "any, all or ballot"},
+                 {"early", "the vote where its predicate is computed", transforms::PassOptionKind::flag},
+                 {"half", "a mask of 16 lanes", transforms::PassOptionKind::flag},
+                 {"negated", "of the other value", transforms::PassOptionKind::flag},
+                 {"swapped", "0 for 1", transforms::PassOptionKind::flag},
+                 {"rows", "claims whole rows", transforms::PassOptionKind::flag},
+                 {"whole", "claims whole warps", transforms::PassOptionKind::flag}}});
 
 std::string tree(const std::string& step, const std::string& mode = "bfly", const std::string& segment = "31") {
   std::string text;
@@ -140,6 +154,17 @@ TEST_CASE("votes are not proved one step outside: another vote, value, mask, num
   const std::string other = "setp.lt.s32 %p3, %r2, 7; setp.lt.s32 %p5, %r2, 8; selp.b32 %r2, 1, 0, %p3;\n"
                             "selp.b32 %r5, 1, 0, %p5;\n";
   CHECK(outcome(other + tree("or.b32"), "test-joint(vote=any,whole)") != Outcome::proved);
+}
+
+TEST_CASE("a vote is taken where its number is made: in the same execution, by all lanes") {
+  const std::string selected = "selp.b32 %r2, 1, 0, %p3;\n";
+  const auto early = [&](const std::string& body) {
+    return outcome(body + selected + tree("add.s32"), "test-joint(vote=ballot,rows,early)");
+  };
+  CHECK(early("setp.lt.s32 %p3, %r2, 7;\n") == Outcome::proved);
+  // The predicate of the last trip: lanes take their own numbers of trips, and vote in each.
+  CHECK(early("LOOP: add.s32 %r2, %r2, -3; setp.lt.s32 %p3, %r2, 7; setp.gt.s32 %p2, %r2, %r1; @%p2 bra LOOP;\n") !=
+        Outcome::proved);
 }
 
 TEST_CASE("a tree of shfl.down has its total in lane 0 alone") {
