@@ -4,6 +4,7 @@
 #include "ir/flow/def_use.h"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 
 namespace ptxrewrite::prove {
@@ -344,10 +345,48 @@ bool is_read_only_form_of(const ir::Form& original, const ir::Form& rewritten) {
   return mnemonic.erase(place, 3) == original.mnemonic;
 }
 
-bool keeps_ranges_apart(const std::vector<transforms::Obligation>& ledger) {
-  return std::ranges::any_of(ledger, [](const transforms::Obligation& entry) {
-    return entry.raised_by == "memory: a load of what is not written";
-  });
+namespace {
+
+// The parameters that are summands of an address.
+std::set<unsigned> pointers_in(const Terms& terms, TermId address) {
+  std::set<unsigned> pointers;
+  for (const auto& [monomial, coefficient] : terms[address].coefficients) {
+    if (monomial.size() != 1 || coefficient != 1) continue;
+    const std::string& name = terms.atom(monomial[0]).name; // P0, P0@8
+    if (terms.atom(monomial[0]).kind != AtomKind::leaf || !name.starts_with('P')) continue;
+    unsigned number = 0;
+    if (std::from_chars(name.data() + 1, name.data() + name.size(), number).ptr != name.data() + 1)
+      pointers.insert(number);
+  }
+  return pointers;
+}
+
+} // namespace
+
+std::set<unsigned> read_only_pointers(const Terms& terms, const ir::Function& function, const SymbolicKernel& kernel,
+                                      const std::vector<transforms::Obligation>& ledger) {
+  constexpr std::string_view start = "the bytes read through P";
+  std::set<unsigned> pointers;
+  for (const transforms::Obligation& entry : ledger) {
+    if (entry.raised_by != "memory: a load of what is not written" || !entry.statement.starts_with(start)) continue;
+    unsigned number = 0;
+    const char* const end = entry.statement.data() + entry.statement.size();
+    if (std::from_chars(entry.statement.data() + start.size(), end, number).ec == std::errc()) pointers.insert(number);
+  }
+  for (const Observation& seen : kernel.observations()) {
+    const ir::Form& form = function.form_of(seen.instruction);
+    if (form.opaque || !form.effects.writes_memory) continue;
+    for (const TermId term : seen.terms)
+      for (const unsigned pointer : pointers_in(terms, term))
+        pointers.erase(pointer);
+  }
+  return pointers;
+}
+
+bool is_by_pointer(const Terms& terms, TermId address, const std::set<unsigned>& pointers) {
+  if (pointers.empty()) return false;
+  const std::set<unsigned> visible = pointers_in(terms, address);
+  return visible.empty() || std::ranges::any_of(visible, [&](unsigned one) { return pointers.contains(one); });
 }
 
 bool may_change_places(Terms& terms, const ir::Function& function, const Observation& earlier, const Observation& later,

@@ -5,6 +5,7 @@
 #include "evaluate/prove/symbolic.h"
 #include "transforms/manager/pass.h"
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,13 @@ void take_joined_accesses_apart(const ir::Function& original, ir::Function& rewr
 // Is the second form the first one with the read-only data path (.nc)?
 bool is_read_only_form_of(const ir::Form& original, const ir::Form& rewritten);
 
-// Does the ledger contain launch conditions on disjoint read and write ranges?
-bool keeps_ranges_apart(const std::vector<transforms::Obligation>& ledger);
+// Numbers of the parameters through which the kernel only reads: the ledger has the launch condition that what is read
+// through them is apart from what is written, and no write of the kernel has an address by them.
+std::set<unsigned> read_only_pointers(const Terms& terms, const ir::Function& function, const SymbolicKernel& kernel,
+                                      const std::vector<transforms::Obligation>& ledger);
+
+// Is the address by one of these parameters? Assumed if it depends on the path, and the parameter is not visible.
+bool is_by_pointer(const Terms& terms, TermId address, const std::set<unsigned>& pointers);
 
 // May `later`, which the original executes after `earlier`, be executed first in one thread? True for weak accesses of
 // global memory that are both loads, that are disjoint by a literal offset, or one of which is read-only.

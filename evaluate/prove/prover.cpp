@@ -69,8 +69,8 @@ public:
                }),
         before_(original, terms_, bounds_, exact_, {}),
         after_(rewritten, terms_, bounds_, exact_, [this](unsigned index) { return added_parameter(index); }) {
-    ranges_are_apart_ = keeps_ranges_apart(ledger);
-    relations_.emplace(terms_, exact_, original, before_, rewritten, after_, ranges_are_apart_);
+    read_only_ = read_only_pointers(terms_, original, before_, ledger);
+    relations_.emplace(terms_, exact_, original, before_, rewritten, after_, read_only_);
     is_tested_in_kernel_ = std::ranges::any_of(ledger, [](const transforms::Obligation& entry) {
       return entry.discharge == transforms::Discharge::in_kernel;
     });
@@ -136,7 +136,7 @@ private:
   std::vector<ObservedPair> pairs_; // instructions with the same form
   std::vector<std::map<std::string, UInt128>> models_;
   bool is_tested_in_kernel_ = false; // the ledger has conditions that neither this prover nor the launcher tests
-  bool ranges_are_apart_ = false;    // the ledger has a launch check that read and written ranges are disjoint
+  std::set<unsigned> read_only_;     // parameters
 };
 
 // Unknowns that occur only in the result, such as an operand from a hardware queue or one element of a vector load,
@@ -400,8 +400,9 @@ void Prover::pair_observations() {
 
 // Does `ld.global.nc` replace `ld.global`, with a disjointness check in the ledger?
 bool Prover::is_read_only(const Observation& before, const Observation& after) const {
-  return ranges_are_apart_ &&
-         is_read_only_form_of(original_.form_of(before.instruction), rewritten_.form_of(after.instruction));
+  const size_t address = original_.instructions[before.instruction].guard ? 1 : 0;
+  return is_read_only_form_of(original_.form_of(before.instruction), rewritten_.form_of(after.instruction)) &&
+         before.terms.size() > address && is_by_pointer(terms_, before.terms[address], read_only_);
 }
 
 // Are the instructions the same, in the same order except for accesses that may be exchanged?

@@ -11,9 +11,9 @@ using ir::InstructionId;
 using ir::ValueId;
 
 Relations::Relations(Terms& terms, ExactForms& exact, const ir::Function& original, const SymbolicKernel& before,
-                     const ir::Function& rewritten, const SymbolicKernel& after, bool ranges_are_apart)
+                     const ir::Function& rewritten, const SymbolicKernel& after, const std::set<unsigned>& read_only)
     : terms_(terms), exact_(exact), original_(original), before_(before), rewritten_(rewritten), after_(after),
-      ranges_are_apart_(ranges_are_apart), flow_(original), dominators_(original, flow_) {
+      read_only_(read_only), flow_(original), dominators_(original, flow_) {
   find_left_out_loads();
   find_paths();
 }
@@ -115,14 +115,14 @@ void Relations::find_paths() {
 // --- loads that the result does without ---
 
 // Has the result a read-only load in place of this one, of data that is not written?
-bool Relations::is_read_only(InstructionId load) const {
-  const ir::Form& form = original_.form_of(load);
-  const ir::ProvenanceId provenance = original_.instructions[load].provenance;
+bool Relations::is_read_only(const Observation& load) const {
+  const ir::Form& form = original_.form_of(load.instruction);
+  const ir::ProvenanceId provenance = original_.instructions[load.instruction].provenance;
   return std::ranges::any_of(after_.observations(), [&](const Observation& seen) {
     if (!provenance || rewritten_.instructions[seen.instruction].provenance != provenance) return false;
     const ir::Form& made = rewritten_.form_of(seen.instruction);
     if (form.has(ir::Modifier::nc)) return made.mnemonic == form.mnemonic;
-    return ranges_are_apart_ && is_read_only_form_of(form, made);
+    return is_read_only_form_of(form, made) && is_by_pointer(terms_, load.terms[0], read_only_);
   });
 }
 
@@ -152,7 +152,7 @@ bool Relations::reads_what_was_read(const Observation& earlier, const Observatio
     const auto contains = [&](BlockId block) { return std::ranges::find(loop.blocks, block) != loop.blocks.end(); };
     if (contains(first.block) && !contains(second.block)) return false;
   }
-  return is_fixed(earlier.terms[0], first.block) && is_read_only(earlier.instruction);
+  return is_fixed(earlier.terms[0], first.block) && is_read_only(earlier);
 }
 
 void Relations::find_left_out_loads() {

@@ -16,9 +16,9 @@ namespace ptxrewrite::prove {
 
 class Relations {
 public:
-  // `ranges_are_apart`: data of read-only loads is not written in the launch.
+  // `read_only`: numbers of parameters; what is read through them is not written in the launch.
   Relations(Terms& terms, ExactForms& exact, const ir::Function& original, const SymbolicKernel& before,
-            const ir::Function& rewritten, const SymbolicKernel& after, bool ranges_are_apart);
+            const ir::Function& rewritten, const SymbolicKernel& after, const std::set<unsigned>& read_only);
 
   TermId apply(TermId in) { return terms_.substitute(in, values_); }
   bool is_related(const PathUnknown& unknown) const { return related_.contains({unknown.block, unknown.parameter}); }
@@ -45,7 +45,7 @@ private:
   bool holds(const Path& path);
   TermId extended(TermId narrow, Kind kind, unsigned width);
   void find_left_out_loads();
-  bool is_read_only(ir::InstructionId load) const;
+  bool is_read_only(const Observation& load) const;
   bool reads_what_was_read(const Observation& earlier, const Observation& later);
   bool is_fixed(TermId address, ir::BlockId block);
 
@@ -55,7 +55,7 @@ private:
   const SymbolicKernel& before_;
   const ir::Function& rewritten_;
   const SymbolicKernel& after_;
-  bool ranges_are_apart_;
+  const std::set<unsigned>& read_only_;
   ir::ControlFlow flow_; // of the original
   ir::DominatorTree dominators_;
   std::map<AtomId, TermId> values_;

@@ -31,7 +31,7 @@ bool is_proved(const std::string& original, const std::string& rewritten, bool a
   std::vector<transforms::Obligation> ledger;
   if (are_apart)
     ledger.push_back({"k",
-                      "read and written ranges are disjoint",
+                      "the bytes read through P0 are apart from those written through P1",
                       "memory: a load of what is not written",
                       transforms::Discharge::launch_checked,
                       "P0 >= P1 + 64 || P1 >= P0 + 64",
@@ -142,6 +142,39 @@ TEST_CASE("a load is left out if an earlier one read the same, and nothing write
   CHECK_FALSE(is_proved(original(""), once(".nc"), false));
   CHECK_FALSE(is_proved(original(""), once(""), true)); // what is read may be written
   CHECK_FALSE(is_proved(original("+4"), once(".nc"), true));
+  // The condition is about another pointer, or the kernel writes by this one.
+  const auto by_other = [](const std::string& kind, const std::string& second) {
+    return "ld.global" + kind + ".u32 %r1, [%rd2]; st.global.u32 [%rd1], %r1; " + second +
+           " st.global.u32 [%rd1+4], %r2;\n";
+  };
+  CHECK_FALSE(is_proved(by_other("", "ld.global.u32 %r2, [%rd2];"), by_other(".nc", "mov.b32 %r2, %r1;"), true));
+  CHECK_FALSE(is_proved(by_other("", "mov.b32 %r2, %r1;"), by_other(".nc", "mov.b32 %r2, %r1;"), true));
+  const auto in_place = [](const std::string& kind, const std::string& second, const std::string& write) {
+    return "ld.global" + kind + ".u32 %r1, [%rd1]; add.s32 %r3, %r1, 1; " + write + second +
+           " st.global.u32 [%rd2], %r2;\n";
+  };
+  const std::string again = "ld.global.u32 %r2, [%rd1];", copied = "mov.b32 %r2, %r1;";
+  const std::string store = "st.global.u32 [%rd1], %r3; ", add = "red.global.add.u32 [%rd1], %r3; ";
+  const std::string elsewhere = "st.global.u32 [%rd2+8], %r3; ", barrier = "bar.sync 0; ";
+  CHECK(is_proved(in_place("", again, elsewhere), in_place(".nc", copied, elsewhere), true));
+  CHECK(is_proved(in_place("", again, barrier), in_place(".nc", copied, barrier), true));
+  for (const std::string& write : {store, add}) {
+    CHECK_FALSE(is_proved(in_place("", again, write), in_place(".nc", copied, write), true));
+    CHECK_FALSE(is_proved(in_place("", copied, write), in_place(".nc", copied, write), true));
+  }
+  for (const std::string& write : {elsewhere, barrier, store})
+    CHECK_FALSE(is_proved(in_place("", again, write), in_place("", copied, write), true));
+  // Strong loads: another thread may have written in between.
+  for (const char* kind : {".volatile", ".relaxed.gpu", ".acquire.gpu"}) {
+    const std::string strong = "ld" + std::string(kind) + ".global.u32 ";
+    const std::string first = strong + "%r1, [%rd1]; ", second = strong + "%r2, [%rd1]; ";
+    const std::string weak = "ld.global.u32 %r1, [%rd1]; ", read_only = "ld.global.nc.u32 %r1, [%rd1]; ";
+    const std::string end = "add.s32 %r3, %r1, %r2; st.global.u32 [%rd2], %r3;\n", copy = "mov.b32 %r2, %r1; ";
+    CHECK(is_proved(first + second + end, first + second + end, true));
+    CHECK_FALSE(is_proved(first + second + end, first + copy + end, true));
+    CHECK_FALSE(is_proved(first + second + end, read_only + copy + end, true));
+    CHECK_FALSE(is_proved(weak + second + end, read_only + copy + end, true));
+  }
   // On one side of a branch only; behind a loop, where the numbers of trips have another meaning.
   const std::string test = "setp.gt.s32 %p1, %r9, 0; ";
   CHECK_FALSE(is_proved(test + "mov.b32 %r1, 0; @%p1 bra NEXT; ld.global.u32 %r1, [%rd1];\nNEXT: "
@@ -149,6 +182,13 @@ TEST_CASE("a load is left out if an earlier one read the same, and nothing write
                         test + "mov.b32 %r1, 0; @%p1 bra NEXT; ld.global.nc.u32 %r1, [%rd1];\nNEXT: mov.b32 %r2, %r1; "
                                "st.global.u32 [%rd2], %r2;\n",
                         true));
+  // Used on that side only, the result is right, but a load that does not dominate counts for no other one.
+  const auto sided = [&](const std::string& kind, const std::string& second) {
+    return test + "mov.b32 %r1, 0; @%p1 bra NEXT; ld.global" + kind + ".u32 %r1, [%rd1];\nNEXT: " + second +
+           " selp.b32 %r3, 0, %r2, %p1; st.global.u32 [%rd2], %r3;\n";
+  };
+  CHECK(is_proved(sided("", again), sided(".nc", again), true));
+  CHECK_FALSE(is_proved(sided("", again), sided(".nc", copied), true));
   const std::string loop = "mov.b32 %r3, 0; mov.b64 %rd5, %rd1; LOOP: ld.global.u32 %r1, [%rd5];\n";
   const std::string tail = "add.s64 %rd5, %rd5, 4; add.s32 %r3, %r3, 1; setp.lt.s32 %p1, %r3, %r9; @%p1 bra LOOP;\n";
   CHECK_FALSE(is_proved(loop + tail + "ld.global.u32 %r2, [%rd5+-4]; st.global.u32 [%rd2], %r2;\n",
