@@ -13,6 +13,8 @@
 #include "support/ids.h"
 #include "support/result.h"
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -117,7 +119,9 @@ struct Form {
   Operation operation = Operation::none;
   std::span<const Modifier> modifiers; // as spelled, in order, including types; without words that the table lacks
   std::span<const ScalarType> types;   // instruction types in order: [0] destination, [1] source ...
-  StateSpace space = StateSpace::none; // the first one spelled
+  std::array<ScalarType, 2> first_types{ScalarType::none, ScalarType::none}; // of `types`
+  uint64_t modifier_filter = 0;               // bit `modifier % 64` is set for each of `modifiers`
+  StateSpace space = StateSpace::none;        // the first one spelled
   StateSpace source_space = StateSpace::none; // the second one (cp.async: shared <- global)
   uint8_t vector_width = 1;                   // .v2 .v4 .v8, else 1
   // Number of leading operands that are written: `p|q`, `{a,b,c,d}` and a sink count as one each. A call's `(ret)` list
@@ -128,12 +132,17 @@ struct Form {
   bool opaque = false;           // not in the table: kept verbatim, operands unchecked, all effects assumed
   bool extension = false;        // an instruction of a hardware form, unknown to ptxas
   bool lax = false;              // ptxas accepts it, the manual does not describe it
+  bool integers_only = true;     // all types are integer or bit types or predicates
   Effects effects;
   std::span<const OperandShape> shapes;
 
   // The i-th instruction type, or none.
-  ScalarType type(unsigned index = 0) const { return index < types.size() ? types[index] : ScalarType::none; }
+  ScalarType type(unsigned index = 0) const {
+    if (index < first_types.size()) return first_types[index];
+    return index < types.size() ? types[index] : ScalarType::none;
+  }
   bool has(Modifier modifier) const {
+    if ((modifier_filter >> (static_cast<unsigned>(modifier) % 64) & 1) == 0) return false;
     for (Modifier m : modifiers)
       if (m == modifier) return true;
     return false;
@@ -148,8 +157,14 @@ Result<FormId> resolve_form(std::string_view mnemonic);
 // For mnemonics that are known to be legal (builders); asserted.
 FormId known_form(std::string_view mnemonic);
 
-// The form with this id. Lock-free.
-const Form& form(FormId id);
+// Forms by id, beside the registry, so that form() need not check whether the registry has been constructed.
+constexpr uint32_t form_limit = 1 << 20;
+extern std::array<std::atomic<const Form*>, form_limit> forms_by_id;
+
+// The form with this id. Lock-free: an id is published only after its form has been stored.
+inline const Form& form(FormId id) {
+  return *forms_by_id[id.index()].load(std::memory_order_relaxed);
+}
 
 enum class SummaryKind : uint8_t {
   register_,         // type, vector_width (a .v2/.v4 register used whole)

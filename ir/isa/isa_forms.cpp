@@ -11,6 +11,8 @@
 
 namespace ptxrewrite::ir {
 
+constinit std::array<std::atomic<const Form*>, form_limit> forms_by_id{};
+
 namespace {
 
 // A form with the storage that its spans refer to.
@@ -103,7 +105,12 @@ void drop_repeated(std::vector<Modifier>& words) {
 void fill_from_words(StoredForm& stored) {
   Form& form = stored.form;
   for (Modifier word : stored.modifiers) {
-    if (is_type(word)) stored.types.push_back(ScalarType(word));
+    form.modifier_filter |= uint64_t{1} << (static_cast<unsigned>(word) % 64);
+    if (is_type(word)) {
+      const auto type = ScalarType(word);
+      stored.types.push_back(type);
+      form.integers_only &= is_integer(type) || is_bit_type(type) || type == ScalarType::pred;
+    }
     if (table::ordering(word) == table::Ordering::spaces) {
       StateSpace space = *parse_state_space(spelling(word));
       (form.space == StateSpace::none ? form.space : form.source_space) = space;
@@ -136,6 +143,8 @@ void point_into(StoredForm& stored) {
   stored.form.mnemonic = stored.mnemonic;
   stored.form.modifiers = stored.modifiers;
   stored.form.types = stored.types;
+  std::copy_n(stored.types.begin(), std::min(stored.types.size(), stored.form.first_types.size()),
+              stored.form.first_types.begin());
   stored.form.shapes = stored.shapes;
 }
 
@@ -161,13 +170,7 @@ Result<std::unique_ptr<StoredForm>> build(std::string_view mnemonic) {
   return stored;
 }
 
-constexpr uint32_t chunk_size = 1024;
-constexpr uint32_t chunk_count = 4096;
-// Outside of the registry, so that form() need not check whether the registry has been constructed.
-constinit std::array<std::atomic<std::array<const Form*, chunk_size>*>, chunk_count> chunks{};
-
-// All forms of the process. form() takes no lock: chunks never move, and an id is published only after its form has
-// been stored.
+// All forms of the process. form() takes no lock: a form never moves.
 class Registry {
 public:
   static Registry& instance() {
@@ -184,22 +187,14 @@ public:
     if (!built) return built.error();
     std::unique_lock lock(mutex_);
     if (auto found = index_.find(mnemonic); found != index_.end()) return found->second;
-    if (count_ == chunk_count * chunk_size) return Error{"too many different instructions in one process", {}};
+    if (count_ == form_limit) return Error{"too many different instructions in one process", {}};
     FormId id(count_);
     (*built)->form.id = id;
-    auto& chunk = chunks[count_ / chunk_size];
-    if (chunk.load(std::memory_order_relaxed) == nullptr)
-      chunk.store(new std::array<const Form*, chunk_size>(), std::memory_order_release);
-    (*chunk.load(std::memory_order_relaxed))[count_ % chunk_size] = &(*built)->form;
+    forms_by_id[count_].store(&(*built)->form, std::memory_order_release);
     index_.emplace((*built)->mnemonic, id);
     stored_.push_back(std::move(built).value());
     ++count_;
     return id;
-  }
-
-  ~Registry() {
-    for (auto& chunk : chunks)
-      delete chunk.exchange(nullptr);
   }
 
 private:
@@ -234,10 +229,6 @@ FormId known_form(std::string_view mnemonic) {
   auto id = resolve_form(mnemonic);
   assert(id.ok() && !form(*id).opaque);
   return *id;
-}
-
-const Form& form(FormId id) {
-  return *(*chunks[id.index() / chunk_size].load(std::memory_order_acquire))[id.index() % chunk_size];
 }
 
 } // namespace ptxrewrite::ir

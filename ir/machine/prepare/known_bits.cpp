@@ -17,11 +17,6 @@ uint64_t ones_up_to(uint64_t number) {
   return number == 0 ? 0 : ~uint64_t(0) >> std::countl_zero(number);
 }
 
-bool reads_integers(const Form& form) {
-  return std::ranges::all_of(
-      form.types, [](ScalarType type) { return is_integer(type) || is_bit_type(type) || type == ScalarType::pred; });
-}
-
 // The expression kind of the operation on two integers of one width; nullopt for other forms.
 std::optional<ExpressionKind> operation(const Form& form) {
   const bool is_signed_form = is_signed(form.type());
@@ -244,7 +239,7 @@ unsigned result_width(const Form& form) {
 }
 
 unsigned source_width(const Form& form, size_t source) {
-  if (!reads_integers(form)) return 0;
+  if (!form.integers_only) return 0;
   const bool distance = source == 1 && (form.opcode == Opcode::shl || form.opcode == Opcode::shr);
   if (distance) return 32;
   if (form.opcode == Opcode::selp && source == 2) return 1;
@@ -256,7 +251,7 @@ unsigned source_width(const Form& form, size_t source) {
 KnownBits known_result(const Form& form, std::span<const KnownBits> sources) {
   const unsigned width = result_width(form);
   const KnownBits nothing{low_bits(~uint64_t(0), std::min(width, 64u)), false};
-  if (!reads_integers(form) || width == 0 || width > 64 || form.definitions != 1 || form.carry_out ||
+  if (!form.integers_only || width == 0 || width > 64 || form.definitions != 1 || form.carry_out ||
       form.has(Modifier::sat) || sources.empty() || sources.size() > 4)
     return nothing;
   if (std::ranges::all_of(sources, [](const KnownBits& source) { return source.all; })) {
