@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <utility>
 
 namespace ptxrewrite::ir {
 
@@ -141,8 +143,9 @@ bool is_same(const Operand& a, const Operand& b) {
 // Applies one row to one instruction.
 class RowMatcher {
 public:
-  RowMatcher(LoweringContext& context, const Row& row, uint16_t count, InstructionId id)
-      : context_(context), row_(row), id_(id), result_(context.result(id)) {
+  // `result`: the only register that the instruction writes.
+  RowMatcher(LoweringContext& context, const Row& row, uint16_t count, InstructionId id, ValueId result)
+      : context_(context), row_(row), id_(id), result_(result) {
     match_.producer = id;
     match_.count = count;
   }
@@ -332,17 +335,39 @@ private:
   FusionMatch last_;  // of the last reader that matched
 };
 
+// The rows with a term that the form fits, in the order of the file.
+const std::vector<const Row*>& rows_for(const Form& form) {
+  struct Found {
+    bool searched = false;
+    std::vector<const Row*> rows;
+  };
+  thread_local std::vector<Found> by_form; // by FormId
+  const size_t index = form.id.index();
+  if (by_form.size() <= index) by_form.resize(std::max<size_t>(index + 1, 2 * by_form.size()));
+  Found& found = by_form[index];
+  if (std::exchange(found.searched, true)) return found.rows;
+  const Table& all = table();
+  const auto opcode = static_cast<size_t>(form.opcode);
+  if (opcode >= all.by_opcode.size()) return found.rows;
+  std::ranges::copy_if(all.by_opcode[opcode], std::back_inserter(found.rows), [&](const Row* row) {
+    return row->text->code ||
+           std::ranges::any_of(row->producer, [&](const FusionTerm& term) { return term.form.fits(form); });
+  });
+  return found.rows;
+}
+
 } // namespace
 
 AppliedFusion apply_fusions(LoweringContext& context, InstructionId id) {
-  const Table& all = table();
-  const auto index = static_cast<size_t>(context.form(id)->opcode);
-  if (index >= all.by_opcode.size()) return {};
+  const std::vector<const Row*>& rows = rows_for(*context.form(id));
+  if (rows.empty()) return {};
   const auto generation = static_cast<size_t>(generation_of(context.capability));
-  for (const Row* row : all.by_opcode[index]) {
+  const ValueId result = context.result(id);
+  for (const Row* row : rows) {
     const uint16_t count = row->text->columns[generation];
     if (count == 0) continue;
-    const bool absorbed = row->text->code ? row->text->code(context, id) : RowMatcher(context, *row, count, id).apply();
+    const bool absorbed =
+        row->text->code ? row->text->code(context, id) : RowMatcher(context, *row, count, id, result).apply();
     if (absorbed) return {row->text->name, row->text->by == By::sources};
   }
   return {};

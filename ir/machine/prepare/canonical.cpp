@@ -6,7 +6,9 @@
 #include "ir/machine/prepare/value_flow.h"
 
 #include <bit>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ptxrewrite::ir {
@@ -15,21 +17,25 @@ namespace {
 
 class Rewriter {
 public:
-  Rewriter(const Function& function, uint32_t compute_capability)
-      : function_(function), values_(function), in_section_(instructions_in_sections(function)),
+  Rewriter(Function& function, uint32_t compute_capability)
+      : function_(function), in_section_(instructions_in_sections(function)),
         chooses_extremes_(has(compute_capability, MachineFact::minimum_of_select)) {}
 
   bool run() {
     for (BlockId block : function_.layout)
       for (InstructionId id : function_.instructions_in(block))
-        if (!in_section_[id.index()] && !function_.instructions[id].guard)
+        if (!is_marked(in_section_, id) && !function_.instructions[id].guard)
           changed_ |= shift_by_power(id) || join_multiply_add(id) || (chooses_extremes_ && choose_extreme(id));
     return changed_;
   }
 
-  Function take() { return std::move(function_); }
-
 private:
+  // Of the original, whose definitions remain valid. Products that have become shifts read the same values.
+  const ValueDefinitions& values() {
+    if (!values_) values_.emplace(function_);
+    return *values_;
+  }
+
   // Turns a product with a power of two into a shift.
   bool shift_by_power(InstructionId id) {
     if (!is_product(id)) return false;
@@ -47,15 +53,15 @@ private:
   bool join_multiply_add(InstructionId id) {
     if (!function_.is_opcode(id, Opcode::add)) return false;
     const Form& sum = function_.form_of(id);
-    const std::vector<Operand> operands(function_.operands_of(id).begin(), function_.operands_of(id).end());
+    const std::span<const Operand> operands = std::as_const(function_).operands_of(id);
     if (is_float(sum.type()) || bit_width(sum.type()) != 32 || sum.has(Modifier::sat) || sum.carry_out ||
         operands.size() != 3)
       return false;
     for (size_t index : {1, 2}) {
       if (!operands[index].is(OperandKind::value)) continue;
       const ValueId product = operands[index].as_value();
-      const InstructionId from = values_.definition(product);
-      if (!from || values_.only_reader(product) != id || !is_product(from) ||
+      const InstructionId from = values().definition(product);
+      if (!from || values().only_reader(product) != id || !is_product(from) ||
           function_.instructions[from].block != function_.instructions[id].block)
         continue;
       const std::span<const Operand> factors = function_.operands_of(from);
@@ -69,7 +75,7 @@ private:
   }
 
   bool is_product(InstructionId id) const {
-    if (!function_.is_opcode(id, Opcode::mul) || function_.instructions[id].guard || in_section_[id.index()])
+    if (!function_.is_opcode(id, Opcode::mul) || function_.instructions[id].guard || is_marked(in_section_, id))
       return false;
     const Form& form = function_.form_of(id);
     return form.has(Modifier::lo) && bit_width(form.type()) == 32 && function_.operands_of(id).size() == 3;
@@ -84,9 +90,9 @@ private:
     if (!function_.is_opcode(id, Opcode::selp) || bit_width(function_.form_of(id).type()) != 32) return false;
     const std::vector<Operand> choice(function_.operands_of(id).begin(), function_.operands_of(id).end());
     if (choice.size() != 4 || !choice[3].is(OperandKind::value) || choice[3].has(OperandFlag::negated)) return false;
-    const InstructionId compare = values_.definition(choice[3].as_value());
+    const InstructionId compare = values().definition(choice[3].as_value());
     if (!compare || !function_.is_opcode(compare, Opcode::setp) || function_.instructions[compare].guard ||
-        function_.instructions[compare].block != function_.instructions[id].block || in_section_[compare.index()])
+        function_.instructions[compare].block != function_.instructions[id].block || is_marked(in_section_, compare))
       return false;
     const Form& test = function_.form_of(compare);
     const std::span<const Operand> compared = function_.operands_of(compare);
@@ -102,7 +108,7 @@ private:
     const bool is_unsigned = !is_signed(test.type()) || test.has(Modifier::lo) || test.has(Modifier::ls) ||
                              test.has(Modifier::hi) || test.has(Modifier::hs);
     const std::string_view name = less == straight ? "min." : "max.";
-    const bool only = values_.only_reader(choice[3].as_value()) == id;
+    const bool only = values().only_reader(choice[3].as_value()) == id;
     std::vector<Operand> operands{choice[0], compared[1], compared[2]};
     function_.instructions[id].form = known_form(std::string(name) + (is_unsigned ? "u32" : "s32"));
     function_.set_operands(id, operands);
@@ -110,8 +116,8 @@ private:
     return true;
   }
 
-  Function function_;
-  ValueFlow values_; // of the original, whose definitions remain valid
+  Function& function_;
+  std::optional<ValueDefinitions> values_;
   std::vector<bool> in_section_;
   bool chooses_extremes_;
   bool changed_ = false;
@@ -119,11 +125,8 @@ private:
 
 } // namespace
 
-std::optional<Function> canonical(const Function& function, uint32_t compute_capability) {
-  if (!function.is_ssa || function.affine_stream) return std::nullopt;
-  Rewriter rewriter(function, compute_capability);
-  if (!rewriter.run()) return std::nullopt;
-  return rewriter.take();
+bool make_canonical(Function& function, uint32_t compute_capability) {
+  return function.is_ssa && !function.affine_stream && Rewriter(function, compute_capability).run();
 }
 
 } // namespace ptxrewrite::ir

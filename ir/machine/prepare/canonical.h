@@ -6,11 +6,11 @@
 
 #include "ir/core/function.h"
 
-#include <optional>
+#include <cstdint>
 
 namespace ptxrewrite::ir {
 
-// Returns nullopt if nothing changes; otherwise a function with the ids of the original.
-std::optional<Function> canonical(const Function& function, uint32_t compute_capability);
+// Returns false if nothing changes. Ids stay valid.
+bool make_canonical(Function& function, uint32_t compute_capability);
 
 } // namespace ptxrewrite::ir

@@ -6,7 +6,6 @@
 #include "ir/core/builder.h"
 #include "ir/core/kernel_parameters.h"
 #include "ir/core/module.h"
-#include "ir/flow/cfg.h"
 #include "ir/machine/prepare/known_bits.h"
 #include "ir/machine/prepare/sections.h"
 #include "ir/machine/prepare/value_flow.h"
@@ -23,8 +22,8 @@ namespace {
 
 class Folder {
 public:
-  explicit Folder(const Function& function)
-      : function_(function), bits_(function.values.size()), same_(function.values.size()) {
+  Folder(Function& function, ControlFlow& flow)
+      : function_(function), flow_(flow), bits_(function.values.size()), same_(function.values.size()) {
     for (const FunctionDirective& directive : function.directives)
       if (function.module().text(directive.name) == ".reqntid")
         for (unsigned i = 0; i < 3; ++i)
@@ -41,22 +40,19 @@ public:
     return any;
   }
 
-  Function take() { return std::move(function_); }
-
 private:
   bool visit_all() {
     changed_ = false;
-    const ControlFlow flow(function_);
-    const ValueFlow values(function_);
+    const ValueDefinitions values(function_);
     values_ = &values;
     std::ranges::fill(bits_, KnownBits{});
-    for (BlockId block : flow.reverse_postorder()) {
-      visit_parameters(flow, block);
+    for (BlockId block : flow_.reverse_postorder()) {
+      visit_parameters(block);
       for (InstructionId id : function_.instructions_in(block))
-        if (!in_section(id)) visit(id);
+        if (!is_marked(in_section_, id)) visit(id); // sections execute as written
     }
     replace_values();
-    drop_parameters(flow);
+    drop_parameters();
     remove_unreached();
     return changed_;
   }
@@ -107,19 +103,15 @@ private:
     return value ? std::optional(*value != 0) : std::nullopt;
   }
 
-  // --- sections of a hardware form, which execute as written ---
-
-  bool in_section(InstructionId id) const { return id.index() < in_section_.size() && in_section_[id.index()]; }
-
   // --- block parameters ---
 
-  void visit_parameters(const ControlFlow& flow, BlockId block) {
-    const std::vector<ValueId> parameters(function_.parameters(block).begin(), function_.parameters(block).end());
+  void visit_parameters(BlockId block) {
+    const std::span<const ValueId> parameters = std::as_const(function_).parameters(block);
     for (size_t i = 0; i < parameters.size(); ++i) {
       std::optional<KnownBits> number;
       ValueId only;
       bool one_number = true, one_value = true;
-      for (EdgeId edge : flow.predecessors(block)) {
+      for (EdgeId edge : flow_.predecessors(block)) {
         const ValueId argument = known_as(function_.arguments(edge)[i]);
         if (argument == parameters[i]) continue;
         const KnownBits bits = bits_[argument.index()];
@@ -245,6 +237,7 @@ private:
 
   void keep_edges(BlockId block, bool taken) {
     const std::vector<EdgeId> edges(function_.successors(block).begin(), function_.successors(block).end());
+    edges_changed_ = true;
     if (edges.size() >= 2) {
       const EdgeId kept = taken ? edges.front() : edges.back();
       function_.set_successors(block, {&kept, 1}, !taken);
@@ -327,7 +320,8 @@ private:
     const unsigned width = bit_width(form.type());
     if (is_float(form.type()) || form.has(Modifier::sat) || form.carry_out || function_.operands_of(id).size() < 3)
       return false;
-    const std::vector<Operand> operands(function_.operands_of(id).begin(), function_.operands_of(id).end());
+    operands_.assign(function_.operands_of(id).begin(), function_.operands_of(id).end());
+    const std::vector<Operand>& operands = operands_;
     const Operand &a = operands[1], &b = operands[2];
     auto is = [&](const Operand& operand, uint64_t number) { return is_number(operand, width, number); };
     const uint64_t ones = width >= 64 ? ~uint64_t(0) : (uint64_t(1) << width) - 1;
@@ -409,19 +403,19 @@ private:
       if (c.is(OperandKind::value)) return become_same(id, c);
       return false;
     }
-    const std::string sum = "add.s" + std::to_string(result_width(form));
+    auto sum = [&] { return "add.s" + std::to_string(result_width(form)); };
     const KnownBits first = bits_of(a, width), second = bits_of(b, width);
     if (first.all && second.all) {
       const Form& product = ir::form(known_form((wide ? "mul.wide." : "mul.lo.") + std::string(spelling(form.type()))));
       const KnownBits factors[] = {first, second};
       const KnownBits number = known_result(product, factors);
-      become(id, sum, {operands[0], c, Operand::integer(as_immediate(number.may_be_one, result_width(form)))});
+      become(id, sum(), {operands[0], c, Operand::integer(as_immediate(number.may_be_one, result_width(form)))});
       return true;
     }
     if (wide) return false;
     for (const auto& [one, other] : {std::pair(a, b), std::pair(b, a)})
       if (is_number(one, width, 1)) {
-        become(id, sum, {operands[0], other, c});
+        become(id, sum(), {operands[0], other, c});
         return true;
       }
     if (is_number(c, width, 0)) {
@@ -502,7 +496,7 @@ private:
     std::optional<uint64_t> number;
   };
 
-  void drop_parameters(const ControlFlow& flow) {
+  void drop_parameters() {
     for (const Needless& one : needless_) {
       const unsigned width = bit_width(function_.values[one.parameter].type);
       if (one.number && width != 16 && width != 32 && width != 64) continue;
@@ -517,7 +511,7 @@ private:
         rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(place));
         return rest;
       };
-      for (EdgeId edge : flow.predecessors(one.block))
+      for (EdgeId edge : flow_.predecessors(one.block))
         function_.set_arguments(edge, without(function_.arguments(edge)));
       function_.set_parameters(one.block, without(parameters));
       if (same)
@@ -539,21 +533,25 @@ private:
   }
 
   void remove_unreached() {
-    const ControlFlow flow(function_);
+    if (edges_changed_) flow_ = ControlFlow(function_);
+    edges_changed_ = false;
+    if (std::ranges::all_of(function_.layout, [&](BlockId block) { return flow_.reachable(block); })) return;
     const std::vector<BlockId> layout = function_.layout;
     for (BlockId block : layout)
-      if (!flow.reachable(block)) {
-        function_.remove_block(block);
-        changed_ = true;
-      }
+      if (!flow_.reachable(block)) function_.remove_block(block);
+    flow_ = ControlFlow(function_);
+    changed_ = true;
   }
 
-  Function function_;
-  const ValueFlow* values_ = nullptr; // of the current round
+  Function& function_;
+  ControlFlow& flow_;
+  bool edges_changed_ = false;               // since flow_ was computed
+  const ValueDefinitions* values_ = nullptr; // of the current round
   std::array<uint32_t, 3> block_shape_{};
   std::vector<KnownBits> bits_;            // by ValueId
   std::vector<ValueId> same_;              // by ValueId: the value that replaces it
   bool has_same_ = false;                  // any of them is set
+  std::vector<Operand> operands_;          // before the change; this memory, too, is used again
   mutable std::vector<KnownBits> sources_; // of the instruction that is visited: its memory is used again
   std::vector<bool> in_section_;
   std::vector<Needless> needless_;
@@ -562,11 +560,8 @@ private:
 
 } // namespace
 
-std::optional<Function> folded(const Function& function) {
-  if (!function.is_ssa || function.affine_stream) return std::nullopt;
-  Folder folder(function);
-  if (!folder.run()) return std::nullopt;
-  return folder.take();
+bool fold(Function& function, ControlFlow& flow) {
+  return function.is_ssa && !function.affine_stream && Folder(function, flow).run();
 }
 
 } // namespace ptxrewrite::ir

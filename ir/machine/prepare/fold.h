@@ -4,14 +4,14 @@
 #pragma once
 
 #include "ir/core/function.h"
-
-#include <optional>
+#include "ir/flow/cfg.h"
 
 namespace ptxrewrite::ir {
 
-// Returns the folded function in SSA form, or nullopt if nothing changes. Values, blocks and instructions keep their
-// ids: a constant result is moved into its register by the instruction that computed it, or by a new one if it was a
-// block parameter; a removed instruction is in no block, and its readers read the value that it was equal to.
-std::optional<Function> folded(const Function& function);
+// Folds a function in SSA form; returns false if nothing changes. Values, blocks and instructions keep their ids: a
+// constant result is moved into its register by the instruction that computed it, or by a new one if it was a block
+// parameter; a removed instruction is in no block, and its readers read the value that it was equal to. `flow`: of the
+// function, before and after.
+bool fold(Function& function, ControlFlow& flow);
 
 } // namespace ptxrewrite::ir

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ptxrewrite::ir {
@@ -14,25 +15,26 @@ namespace {
 
 class LowWords {
 public:
-  explicit LowWords(const Function& function)
-      : function_(function), in_section_(instructions_in_sections(function)), high_(function.values.size()),
-        passed_(function.values.size()), same_(function.values.size()) {}
+  explicit LowWords(Function& function)
+      : function_(function), in_section_(instructions_in_sections(function)), low_(function.values.size()),
+        passed_(function.values.size()), same_(function.values.size()) {
+    for (ValueId value : function.values.ids())
+      low_[value.index()] = is_long(value);
+  }
 
   bool run() {
-    const std::vector<BlockId> layout = function_.layout;
-    while (mark_all()) {
+    while (has_low() && mark_all()) {
     }
-    for (BlockId block : layout) {
+    if (!has_low()) return false;
+    for (BlockId block : function_.layout) {
       for (ValueId parameter : function_.parameters(block))
         if (is_low(parameter)) function_.values[parameter].type = ScalarType::b32;
       for (InstructionId id : function_.instructions_in(block))
-        if (!in_section_[id.index()]) shorten(id);
+        if (!is_marked(in_section_, id)) shorten(id);
     }
     if (changed_) replace_values();
     return changed_;
   }
-
-  Function take() { return std::move(function_); }
 
 private:
   bool is_long(ValueId value) const {
@@ -40,14 +42,15 @@ private:
     return bit_width(row.type) == 64 && !is_float(row.type) && row.register_class == RegisterClass::general &&
            row.vector_width == 1;
   }
-  bool is_low(ValueId value) const { return is_long(value) && !high_[value.index()]; }
+  bool is_low(ValueId value) const { return low_[value.index()]; }
+  bool has_low() const { return std::ranges::find(low_, true) != low_.end(); }
 
   // --- needed high words ---
 
   // Returns true if this has to be told to the definition, which the pass has seen before.
   bool mark(ValueId value) {
-    if (high_[value.index()]) return false;
-    high_[value.index()] = true;
+    if (!low_[value.index()]) return false;
+    low_[value.index()] = false;
     return passed_[value.index()];
   }
 
@@ -70,18 +73,26 @@ private:
   }
 
   bool mark_operands(InstructionId id) {
-    const std::span<const Operand> operands = function_.operands_of(id);
-    const bool has_form = function_.instructions[id].kind == InstructionKind::real && !in_section_[id.index()];
-    const bool low = has_form && needs_low_words(id);
-    bool changed = false;
+    const std::span<const Operand> operands = std::as_const(function_).operands_of(id);
+    bool changed = false, reads_low = false;
+    for (const Operand& operand : operands) {
+      if (!operand.is(OperandKind::value)) continue;
+      const ValueId value = operand.as_value();
+      if (operand.is_definition())
+        passed_[value.index()] = true;
+      else
+        reads_low |= is_low(value);
+    }
+    if (!reads_low) return false;
+    const bool has_form = function_.instructions[id].kind == InstructionKind::real && !is_marked(in_section_, id);
+    if (has_form && needs_low_words(id)) return false;
     for (size_t i = 0; i < operands.size(); i = next_sibling(operands, i)) {
       // For an access, applies only to the address.
-      const bool address = has_form && operands[i].is(OperandKind::address) && has_short_address(id);
+      if (has_form && operands[i].is(OperandKind::address) && has_short_address(id)) continue;
       for (size_t part = i; part < next_sibling(operands, i); ++part)
-        if (operands[part].is(OperandKind::value) && !operands[part].is_definition() && !low && !address)
+        if (operands[part].is(OperandKind::value) && !operands[part].is_definition())
           changed |= mark(operands[part].as_value());
     }
-    for_each_definition(function_, id, [&](ValueId value) { passed_[value.index()] = true; });
     return changed;
   }
 
@@ -136,7 +147,7 @@ private:
     if (function_.is_opcode(id, Opcode::cvt)) return shorten_conversion(id);
     if (!keeps_words_apart(id)) return;
     const ValueId result = function_.operands_of(id)[0].as_value();
-    if (high_[result.index()]) return;
+    if (!is_low(result)) return;
     const Form& form = function_.form_of(id);
     std::string name(spelling(form.opcode));
     if (form.opcode == Opcode::mul || form.opcode == Opcode::mad) name += ".lo";
@@ -159,7 +170,7 @@ private:
       return;
     const ValueId result = operands[0].as_value(), source = operands[1].as_value();
     const bool widens = bit_width(form.type(0)) == 64 && bit_width(form.type(1)) == 32 && is_low(result);
-    const bool narrows = bit_width(form.type(0)) == 32 && bit_width(form.type(1)) == 64 && !high_[source.index()] &&
+    const bool narrows = bit_width(form.type(0)) == 32 && bit_width(form.type(1)) == 64 && is_low(source) &&
                          bit_width(function_.values[source].type) == 32;
     if (!widens && !narrows) return;
     same_[result.index()] = source;
@@ -187,21 +198,18 @@ private:
     }
   }
 
-  Function function_;
+  Function& function_;
   std::vector<bool> in_section_;
-  std::vector<bool> high_;   // by ValueId: the high word is needed
-  std::vector<bool> passed_; // by ValueId: a pass has seen its definition, or an edge to it
+  std::vector<uint8_t> low_;    // by ValueId: has 64 bits, and the high word is not needed
+  std::vector<uint8_t> passed_; // by ValueId: a pass has seen its definition, or an edge to it
   std::vector<ValueId> same_;
   bool changed_ = false;
 };
 
 } // namespace
 
-std::optional<Function> low_words(const Function& function) {
-  if (!function.is_ssa || function.affine_stream) return std::nullopt;
-  LowWords words(function);
-  if (!words.run()) return std::nullopt;
-  return words.take();
+bool shorten_to_low_words(Function& function) {
+  return function.is_ssa && !function.affine_stream && LowWords(function).run();
 }
 
 } // namespace ptxrewrite::ir

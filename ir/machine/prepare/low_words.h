@@ -4,11 +4,9 @@
 
 #include "ir/core/function.h"
 
-#include <optional>
-
 namespace ptxrewrite::ir {
 
-// Returns nullopt if both words of every value are needed; otherwise a function with the ids of the original.
-std::optional<Function> low_words(const Function& function);
+// Returns false if both words of every value are needed. Ids stay valid.
+bool shorten_to_low_words(Function& function);
 
 } // namespace ptxrewrite::ir

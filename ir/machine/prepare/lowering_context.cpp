@@ -6,6 +6,7 @@
 #include "ir/machine/prepare/rule_helpers.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ptxrewrite::ir {
 
@@ -71,9 +72,11 @@ bool LoweringContext::reads_as_address(InstructionId reader, ValueId value) cons
 
 bool LoweringContext::last_is_literal(InstructionId id) const {
   const Operand *last = nullptr, *before = nullptr;
-  for (size_t i = 0; const Operand* operand = source(id, i); ++i) {
-    before = last;
-    last = operand;
+  const std::span<const Operand> operands = function.operands_of(id);
+  for (const Operand* operand = source(id, 0); operand;) {
+    before = std::exchange(last, operand);
+    const size_t next = next_sibling(operands, static_cast<size_t>(operand - operands.data()));
+    operand = next < operands.size() && !operands[next].has(OperandFlag::old_value) ? &operands[next] : nullptr;
   }
   const Opcode opcode = form(id)->opcode;
   const bool is_field = opcode == Opcode::bfe || opcode == Opcode::bfi;

@@ -111,12 +111,20 @@ struct LoweringContext {
 
   ValueSource find_source_of(ValueId value) const;
 
-  template <class Visit> void for_each_needed(Visit&& visit) const {
+  std::vector<InstructionId> listed = {}; // see list_needed()
+
+  // To be called when `needed` and `in_section` are known, and again when they change.
+  void list_needed() {
+    listed.clear();
     for (BlockId block : function.layout) {
       if (!flow.reachable(block)) continue;
       for (InstructionId id : function.instructions_in(block))
-        if (needed[id.index()] && form(id) && !in_section[id.index()]) visit(id); // linear rows have no form
+        if (needed[id.index()] && form(id) && !in_section[id.index()]) listed.push_back(id); // linear rows have no form
     }
+  }
+  template <class Visit> void for_each_needed(Visit&& visit) const {
+    for (InstructionId id : listed)
+      visit(id);
   }
 };
 

@@ -32,9 +32,10 @@ private:
 } // namespace
 
 // Marks all instructions on which instructions with effects, or control flow, depend.
-std::vector<bool> needed_instructions(const Function& function, const ControlFlow& flow) {
+std::vector<bool> needed_instructions(const Function& function, const ControlFlow& flow,
+                                      const ValueDefinitions& definitions) {
   std::vector<bool> needed(function.instructions.size());
-  Chains<InstructionId> writers(function.values.size());
+  Chains<InstructionId> writers(function.is_ssa ? 0 : function.values.size());
   Chains<ValueId> arguments(function.values.size()); // of block parameters
   std::vector<InstructionId> work;
   std::vector<bool> value_needed(function.values.size());
@@ -53,7 +54,7 @@ std::vector<bool> needed_instructions(const Function& function, const ControlFlo
         arguments.add(parameters[i], given[i]);
     }
     for (InstructionId id : function.instructions_in(block)) {
-      for_each_definition(function, id, [&](ValueId value) { writers.add(value, id); });
+      if (!function.is_ssa) for_each_definition(function, id, [&](ValueId value) { writers.add(value, id); });
       const Form* form = function.instructions[id].kind == InstructionKind::real ? &function.form_of(id) : nullptr;
       bool removable = form && (form->effects.pure() || (form->opcode == Opcode::ld && !form->effects.atomic &&
                                                          !form->effects.volatile_result));
@@ -69,7 +70,10 @@ std::vector<bool> needed_instructions(const Function& function, const ControlFlo
     if (!value_work.empty()) {
       ValueId value = value_work.back();
       value_work.pop_back();
-      writers.for_each(value, need);
+      if (!function.is_ssa)
+        writers.for_each(value, need);
+      else if (const InstructionId definition = definitions.definition(value))
+        need(definition);
       arguments.for_each(value, need_value);
       continue;
     }

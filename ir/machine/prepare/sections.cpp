@@ -1,8 +1,14 @@
 #include "ir/machine/prepare/sections.h"
 
+#include <algorithm>
+
 namespace ptxrewrite::ir {
 
 std::vector<bool> instructions_in_sections(const Function& function) {
+  if (std::ranges::none_of(function.instructions, [](const Instruction& instruction) {
+        return instruction.kind == InstructionKind::section_begin;
+      }))
+    return {};
   std::vector<bool> in_section(function.instructions.size());
   bool inside = false;
   for (BlockId block : function.layout)

@@ -3,17 +3,15 @@
 #include "ir/machine/prepare/tidy.h"
 
 #include "ir/core/module.h"
-#include "ir/flow/cfg.h"
-#include "ir/flow/dominators.h"
 #include "ir/machine/figures/weights.h"
 #include "ir/machine/prepare/constant_bank.h"
 #include "ir/machine/prepare/sections.h"
 #include "ir/machine/prepare/value_flow.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <tuple>
-#include <unordered_map>
 
 namespace ptxrewrite::ir {
 
@@ -40,49 +38,82 @@ struct Access {
   }
 };
 
+// Instructions by hash; unlike HashIndex, it keeps those of one hash in the order of insertion.
+class InstructionTable {
+public:
+  // To be called before instructions are added, with the greatest number that will be.
+  void reserve(size_t count) {
+    slots_.assign(std::bit_ceil(2 * count + 1), {});
+    entries_.reserve(count);
+  }
+  // The first instruction with this hash for which `fits` is true; adds `id` and returns an invalid one if there is
+  // none.
+  template <class Fits> InstructionId find_or_add(uint64_t hash, InstructionId id, Fits&& fits) {
+    size_t at = hash & (slots_.size() - 1);
+    while (slots_[at].first != none && slots_[at].hash != hash)
+      at = (at + 1) & (slots_.size() - 1);
+    Slot& slot = slots_[at];
+    for (uint32_t i = slot.first; i != none; i = entries_[i].next)
+      if (fits(entries_[i].id)) return entries_[i].id;
+    const auto added = static_cast<uint32_t>(entries_.size());
+    entries_.push_back({id, none});
+    (slot.first == none ? slot.first : entries_[slot.last].next) = added;
+    slot.last = added;
+    slot.hash = hash;
+    return {};
+  }
+
+private:
+  static constexpr uint32_t none = UINT32_MAX;
+  struct Slot {
+    uint64_t hash = 0;
+    uint32_t first = none, last = none;
+  };
+  struct Entry {
+    InstructionId id;
+    uint32_t next;
+  };
+  std::vector<Slot> slots_;
+  std::vector<Entry> entries_;
+};
+
 class Tidier {
 public:
-  Tidier(const Function& function, uint32_t compute_capability, bool across_blocks)
-      : function_(function), flow_(function), dominators_(function, flow_), values_(function),
-        places_(function.values.size()), equal_(function.values.size()), copy_of_(function.values.size()),
-        gone_(function.instructions.size()), moves_(function.instructions.size()),
-        in_section_(function.instructions.size()), capability_(compute_capability), across_blocks_(across_blocks) {}
+  Tidier(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,
+         uint32_t compute_capability, bool across_blocks)
+      : function_(function), flow_(flow), dominators_(dominators), equal_(function.values.size()),
+        copy_of_(function.values.size()), gone_(function.instructions.size()), moves_(function.instructions.size()),
+        in_section_(instructions_in_sections(function)), capability_(compute_capability),
+        across_blocks_(across_blocks) {}
 
   bool run() {
-    in_section_ = instructions_in_sections(function_);
-    find_calls();
-    find_local_variables();
+    computed_.reserve(find_calls());
+    if (std::ranges::any_of(function_.variables,
+                            [](const Variable& variable) { return variable.space == StateSpace::local; }))
+      find_local_variables();
     for (BlockId block : flow_.reverse_postorder())
       visit(block);
     drop_unread_stores();
-    return std::ranges::find(gone_, true) != gone_.end() || std::ranges::find(moves_, true) != moves_.end();
+    return changes_;
   }
 
-  Tidied result() {
-    Tidied tidy{function_, std::move(moves_), crosses_blocks_};
-    for (BlockId block : function_.layout) {
-      for (EdgeId edge : function_.successors(block))
-        for (ValueId& argument : tidy.function.arguments(edge))
-          argument = known_as(argument);
-      for (InstructionId id : function_.instructions_in(block)) {
-        if (gone_[id.index()]) {
-          tidy.function.remove(id);
-          continue;
-        }
-        if (ValueId& guard = tidy.function.instructions[id].guard) guard = known_as(guard);
-        for (Operand& operand : tidy.function.operands_of(id))
-          if (operand.is(OperandKind::value) && !operand.is_definition())
-            operand.id = known_as(operand.as_value()).index();
-      }
-    }
-    return tidy;
-  }
+  Tidied result() { return {std::move(moves_), std::move(gone_), std::move(equal_), crosses_blocks_}; }
 
 private:
   ValueId known_as(ValueId value) const {
     while (equal_[value.index()])
       value = equal_[value.index()];
     return value;
+  }
+
+  void remove(InstructionId id) {
+    gone_[id.index()] = true;
+    changes_ = true;
+  }
+
+  const ValueDefinitions& values() {
+    if (!values_) values_.emplace(function_);
+    return *values_;
   }
 
   const Form* form(InstructionId id) const {
@@ -152,6 +183,7 @@ private:
   }
 
   void find_local_variables() {
+    places_.resize(function_.values.size());
     std::vector<bool> escapes(function_.variables.size());
     auto escape = [&](const Operand& operand) {
       if (std::optional<Place> place = place_of(operand)) escapes[place->variable.index()] = true;
@@ -176,6 +208,7 @@ private:
     if (std::ranges::any_of(accesses, [&](const Access& access) { return access.element != element; })) return;
     for (const Access& access : accesses) {
       moves_[access.id.index()] = true;
+      changes_ = true;
       const Access* only = nullptr;
       size_t stores = 0;
       for (const Access& other : accesses) {
@@ -194,7 +227,7 @@ private:
         if (store.stores && moves_[store.id.index()] && std::ranges::none_of(accesses, [&](const Access& load) {
               return !load.stores && !gone_[load.id.index()] && load.overlaps(store);
             }))
-          gone_[store.id.index()] = true;
+          remove(store.id);
   }
 
   // --- equal values ---
@@ -217,6 +250,7 @@ private:
   // Forwards known values to loads: from the only store to the word, or from the last store to it or load of it in the
   // block.
   void forward(InstructionId id) {
+    if (accesses_.empty()) return;
     auto found = access_by_instruction_.find(id);
     if (found == access_by_instruction_.end()) {
       if (const Form* known = form(id); known && (known->effects.barrier || known->effects.call)) in_memory_.clear();
@@ -242,7 +276,7 @@ private:
     if (!known || !loaded || function_.instructions[source].guard) return false;
     if (bit_width(function_.values[loaded].type) != bit_width(function_.values[known].type)) return false;
     equal_[loaded.index()] = known;
-    gone_[load.index()] = true;
+    remove(load);
     return true;
   }
 
@@ -296,22 +330,22 @@ private:
   }
 
   // Operands with registers by value number, commutative pairs in ascending order.
-  std::vector<Operand> numbered_sources(InstructionId id) const {
-    std::vector<Operand> sources;
+  void number_sources(InstructionId id, std::vector<Operand>& sources) const {
+    sources.clear();
     for (const Operand& operand : function_.operands_of(id).subspan(1))
       sources.push_back(numbered(operand));
     auto place = [](const Operand& one) { return std::tuple(one.kind, one.id, one.immediate); };
     if (sources.size() == 2 && commutes(*form(id)) && place(sources[1]) < place(sources[0]))
       std::swap(sources[0], sources[1]);
-    return sources;
   }
 
-  // True if two instructions compute the same value.
-  bool computes_same(InstructionId a, InstructionId b) const {
+  // True if an instruction computes the same value as another one, whose numbered operands are in `sources_`.
+  bool computes_same(InstructionId a, InstructionId b) {
     if (!is_same_work(function_.instructions[a].form, function_.instructions[b].form)) return false;
     const ValueId first = function_.operands_of(a)[0].as_value(), second = function_.operands_of(b)[0].as_value();
-    return bit_width(function_.values[first].type) == bit_width(function_.values[second].type) &&
-           numbered_sources(a) == numbered_sources(b);
+    if (bit_width(function_.values[first].type) != bit_width(function_.values[second].type)) return false;
+    number_sources(a, others_);
+    return others_ == sources_;
   }
 
   Operand numbered(Operand operand) const {
@@ -321,13 +355,14 @@ private:
     return operand;
   }
 
+  // Of an instruction whose numbered operands are in `sources_`.
   uint64_t hash_of(InstructionId id) const {
     uint64_t hash = static_cast<uint64_t>(form(id)->opcode);
     auto mix = [&](uint64_t part) {
       hash = (hash ^ part) * 0x9E3779B97F4A7C15;
       hash ^= hash >> 32;
     };
-    for (const Operand& operand : numbered_sources(id)) {
+    for (const Operand& operand : sources_) {
       mix(uint64_t{operand.id} << 16 | static_cast<uint64_t>(operand.kind) << 8 | static_cast<uint8_t>(operand.flags));
       mix(static_cast<uint64_t>(operand.immediate));
     }
@@ -338,21 +373,25 @@ private:
 
   bool is_call(InstructionId id) const {
     const Form* known = form(id);
-    if (!known || in_section_[id.index()]) return false;
+    if (!known || is_marked(in_section_, id)) return false;
     if (known->effects.call) return true;
     const bool literal = function_.operands_of(id).size() > 1 && function_.operands_of(id).back().is_constant();
     return weight_of(*known, capability_, literal).subroutine != Subroutine::none;
   }
 
-  void find_calls() {
+  // Returns the number of instructions.
+  size_t find_calls() {
+    size_t count = 0;
     calls_in_.assign(function_.blocks.size(), 0);
     calls_before_.assign(function_.instructions.size(), 0);
     for (BlockId block : function_.layout)
       for (InstructionId id : function_.instructions_in(block)) {
         calls_before_[id.index()] = calls_in_[block.index()];
         calls_in_[block.index()] += is_call(id);
+        ++count;
       }
-    has_calls_ = std::ranges::any_of(calls_in_, [](uint32_t count) { return count > 0; });
+    has_calls_ = std::ranges::any_of(calls_in_, [](uint32_t calls) { return calls > 0; });
+    return count;
   }
 
   // True if a path from the first instruction to the second, which it dominates, contains a call. Values computed
@@ -382,23 +421,20 @@ private:
   // An earlier instruction that computes the same value; invalid if there is none.
   InstructionId earlier(InstructionId id) {
     const BlockId block = function_.instructions[id].block;
-    std::vector<InstructionId>& candidates = computed_[hash_of(id)];
-    for (InstructionId one : candidates) {
+    number_sources(id, sources_);
+    return computed_.find_or_add(hash_of(id), id, [&](InstructionId one) {
       const BlockId there = function_.instructions[one].block;
-      if ((there == block || (across_blocks_ && dominators_.dominates(there, block))) && computes_same(one, id) &&
-          !call_between(one, id))
-        return one;
-    }
-    candidates.push_back(id);
-    return {};
+      return (there == block || (across_blocks_ && dominators_.dominates(there, block))) && computes_same(one, id) &&
+             !call_between(one, id);
+    });
   }
 
   // A 64-bit shift that only one sum reads becomes part of it (LEA), before common subexpressions are searched.
-  bool is_scaled_addend(InstructionId id) const {
+  bool is_scaled_addend(InstructionId id) {
     const std::span<const Operand> operands = function_.operands_of(id);
     if (form(id)->opcode != Opcode::shl || bit_width(form(id)->type()) != 64 || !operands[2].is(OperandKind::integer))
       return false;
-    const InstructionId reader = values_.only_reader(operands[0].as_value());
+    const InstructionId reader = values().only_reader(operands[0].as_value());
     const Form* sum = reader ? form(reader) : nullptr;
     return sum && sum->opcode == Opcode::add && !sum->carry_out;
   }
@@ -411,14 +447,14 @@ private:
         operands.size() != 3 || !known->has(Modifier::ne) || is_float(known->type()))
       return false;
     if (!operands[1].is(OperandKind::value) || !is_number(operands[2], 0)) return false;
-    const InstructionId word = values_.definition(known_as(operands[1].as_value()));
+    const InstructionId word = values().definition(known_as(operands[1].as_value()));
     if (!word || !function_.is_opcode(word, Opcode::selp) || function_.instructions[word].guard) return false;
     const std::span<const Operand> choice = function_.operands_of(word);
     if (!is_number(choice[1], 1) || !is_number(choice[2], 0) || !choice[3].is(OperandKind::value) ||
         choice[3].has(OperandFlag::negated))
       return false;
     equal_[operands[0].as_value().index()] = known_as(choice[3].as_value());
-    gone_[id.index()] = true;
+    remove(id);
     return true;
   }
 
@@ -429,7 +465,7 @@ private:
   void visit(BlockId block) {
     in_memory_.clear();
     for (InstructionId id : function_.instructions_in(block)) {
-      if (in_section_[id.index()]) continue;
+      if (is_marked(in_section_, id)) continue;
       forward(id);
       if (gone_[id.index()] || asks_for_predicate(id) || !may_be_equal(id)) continue;
       const Form& known = *form(id);
@@ -447,23 +483,24 @@ private:
         continue;
       }
       equal_[result.index()] = same;
-      gone_[id.index()] = true;
+      remove(id);
       crosses_blocks_ |= function_.instructions[first].block != block;
     }
   }
 
   const Function& function_;
-  ControlFlow flow_;
-  DominatorTree dominators_;
-  ValueFlow values_;
+  const ControlFlow& flow_;
+  const DominatorTree& dominators_;
+  std::optional<ValueDefinitions> values_;
   std::vector<std::optional<Place>> places_; // by ValueId
   std::map<VariableId, std::vector<Access>> accesses_;
   std::map<InstructionId, Access> access_by_instruction_;
   std::vector<Access> in_memory_;                     // words of local variables whose values are known in the block
   std::map<InstructionId, InstructionId> written_by_; // loads, with the only store to the word
-  std::unordered_map<uint64_t, std::vector<InstructionId>> computed_; // by hash_of
-  std::vector<ValueId> equal_;                                        // by ValueId: an equal value defined earlier
-  std::vector<ValueId> copy_of_;                                      // by ValueId: the value it is a copy of
+  InstructionTable computed_;                         // by hash_of
+  std::vector<Operand> sources_, others_;             // numbered operands
+  std::vector<ValueId> equal_;                        // by ValueId: an equal value defined earlier
+  std::vector<ValueId> copy_of_;                      // by ValueId: the value it is a copy of
   std::vector<bool> gone_, moves_;
   std::vector<bool> in_section_;       // in a section of a hardware form, executed as written
   std::vector<uint32_t> calls_in_;     // by BlockId
@@ -472,13 +509,38 @@ private:
   uint32_t capability_;
   bool across_blocks_;
   bool crosses_blocks_ = false;
+  bool changes_ = false; // anything
 };
 
 } // namespace
 
-std::optional<Tidied> tidied(const Function& function, uint32_t compute_capability, bool across_blocks) {
+void Tidied::apply(Function& function) const {
+  auto known_as = [&](ValueId value) {
+    while (equal[value.index()])
+      value = equal[value.index()];
+    return value;
+  };
+  for (BlockId block : function.layout) {
+    for (EdgeId edge : function.successors(block))
+      for (ValueId& argument : function.arguments(edge))
+        argument = known_as(argument);
+    for (InstructionId id : function.instructions_in(block)) {
+      if (gone[id.index()]) {
+        function.remove(id);
+        continue;
+      }
+      if (ValueId& guard = function.instructions[id].guard) guard = known_as(guard);
+      for (Operand& operand : function.operands_of(id))
+        if (operand.is(OperandKind::value) && !operand.is_definition())
+          operand.id = known_as(operand.as_value()).index();
+    }
+  }
+}
+
+std::optional<Tidied> tidied(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,
+                             uint32_t compute_capability, bool across_blocks) {
   if (!function.is_ssa || function.affine_stream) return std::nullopt;
-  Tidier tidier(function, compute_capability, across_blocks);
+  Tidier tidier(function, flow, dominators, compute_capability, across_blocks);
   if (!tidier.run()) return std::nullopt;
   return tidier.result();
 }

@@ -5,19 +5,27 @@
 #pragma once
 
 #include "ir/core/function.h"
+#include "ir/flow/cfg.h"
+#include "ir/flow/dominators.h"
 
 #include <optional>
 #include <vector>
 
 namespace ptxrewrite::ir {
 
+// What tidying finds; the function is as it was until apply() is called.
 struct Tidied {
-  Function function;           // with the ids of the original; removed instructions are in no block
   std::vector<bool> moves;     // by InstructionId: accesses of promoted local variables, without an instruction
+  std::vector<bool> gone;      // by InstructionId: removed
+  std::vector<ValueId> equal;  // by ValueId: an equal value defined earlier, or invalid
   bool crosses_blocks = false; // a value from another block is reused
+
+  // Removes instructions and lets readers read the equal values. Ids stay valid.
+  void apply(Function& function) const;
 };
 
 // Returns nullopt if nothing changes. `across_blocks`: values computed in dominating blocks are reused, too.
-std::optional<Tidied> tidied(const Function& function, uint32_t compute_capability, bool across_blocks = true);
+std::optional<Tidied> tidied(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,
+                             uint32_t compute_capability, bool across_blocks = true);
 
 } // namespace ptxrewrite::ir

@@ -134,13 +134,15 @@ bool UniformValues::varies(InstructionId id) const {
   return of_operands || (!form.effects.pure() && !reads_constant_bank(function_, id) && !reads_one_value(form));
 }
 
-// Marks the blocks between a divergent branch and the reconvergence of all lanes.
+// Marks the blocks between a divergent branch and the reconvergence of all lanes. Returns true if a pass that has come
+// to this block has to be repeated.
 bool UniformValues::spread_divergence(BlockId block) {
   if (spread_[block.index()] || function_.successors(block).size() < 2 || branch_is_uniform(block)) return false;
   spread_[block.index()] = true;
   BlockId end = post_dominators_.immediate_post_dominator(block);
   std::vector<BlockId> work;
   std::vector<bool> seen(function_.blocks.size());
+  bool changed = !function_.is_ssa; // as read, in_divergence_ counts, too
   for (EdgeId edge : function_.successors(block))
     work.push_back(function_.edges[edge].to);
   while (!work.empty()) {
@@ -151,29 +153,39 @@ bool UniformValues::spread_divergence(BlockId block) {
     in_divergence_[now.index()] = true; // including the end: arguments of its parameters differ
     // Disjoint paths lead from the branch to this block if its immediate dominator also dominates the branch.
     BlockId before = dominators_.immediate_dominator(now);
-    if (!before || dominators_.dominates(before, block)) joins_[now.index()] = true;
+    if ((!before || dominators_.dominates(before, block)) && !joins_[now.index()]) {
+      joins_[now.index()] = true;
+      changed |= std::ranges::any_of(flow_.predecessors(now), [&](EdgeId edge) {
+        return flow_.position(function_.edges[edge].from) < flow_.position(block);
+      });
+    }
     if (now == end) continue;
     for (EdgeId edge : function_.successors(now))
       work.push_back(function_.edges[edge].to);
   }
-  return true;
+  return changed;
 }
 
+// One pass in reverse post-order; returns true if it has to be repeated. In SSA form it visits a definition before the
+// uses, so that only what it learns of blocks that it has passed asks for another one.
 bool UniformValues::step() {
-  bool changed = false;
+  bool again = false;
   for (BlockId block : flow_.reverse_postorder()) {
-    for (EdgeId edge : function_.successors(block)) {
-      std::span<const ValueId> parameters = function_.parameters(function_.edges[edge].to);
-      std::span<const ValueId> arguments = function_.arguments(edge);
-      const bool joins = joins_[function_.edges[edge].to.index()];
-      for (size_t i = 0; i < parameters.size() && i < arguments.size(); ++i)
-        if (joins || varying_[arguments[i].index()]) changed |= mark(parameters[i]);
-    }
+    bool changed = false;
     for (InstructionId id : function_.instructions_in(block))
       changed |= visit(id);
-    changed |= spread_divergence(block);
+    again |= spread_divergence(block);
+    for (EdgeId edge : function_.successors(block)) {
+      const BlockId to = function_.edges[edge].to;
+      const std::span<const ValueId> parameters = function_.parameters(to), arguments = function_.arguments(edge);
+      bool marked = false;
+      for (size_t i = 0; i < parameters.size() && i < arguments.size(); ++i)
+        if (joins_[to.index()] || varying_[arguments[i].index()]) marked |= mark(parameters[i]);
+      again |= marked && flow_.position(to) <= flow_.position(block);
+    }
+    again |= changed && !function_.is_ssa;
   }
-  return changed;
+  return again;
 }
 
 } // namespace ptxrewrite::ir

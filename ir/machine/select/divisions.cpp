@@ -76,7 +76,8 @@ void share_reciprocals(LoweringContext& context) {
   for (BlockId block : function.layout)
     for (InstructionId id : function.instructions_in(block)) {
       const Form* form = context.form(id);
-      if (!form || !context.needed[id.index()]) continue;
+      if (!form || (form->opcode != Opcode::div && form->opcode != Opcode::rem) || !context.needed[id.index()])
+        continue;
       const Operand* dividend = context.source(id, 0);
       const Operand* divisor = context.source(id, 1);
       const DivisionWeight* row =

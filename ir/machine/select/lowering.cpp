@@ -41,10 +41,10 @@ namespace ptxrewrite::ir {
 class Lowerer {
 public:
   // `moves`: by InstructionId, or empty: see tidy.h. `trace`: nullptr if not requested.
-  Lowerer(const Function& function, uint32_t compute_capability, Lowering& result, LoweringTrace* trace,
-          std::vector<bool> moves = {})
-      : function_(function), capability_(compute_capability), result_(result), moves_(std::move(moves)),
-        flow_(function), dominators_(function, flow_), post_dominators_(function, flow_),
+  Lowerer(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,
+          uint32_t compute_capability, Lowering& result, LoweringTrace* trace, std::vector<bool> moves = {})
+      : function_(function), capability_(compute_capability), result_(result), moves_(std::move(moves)), flow_(flow),
+        dominators_(dominators), post_dominators_(function, flow_),
         uniform_(function, flow_, dominators_, post_dominators_),
         together_(function, flow_, dominators_, post_dominators_, UniformSources::read),
         values_(function), context_{function,
@@ -69,7 +69,8 @@ public:
   void run() {
     result_.costs_.assign(function_.instructions.size(), {});
     if (function_.is_entry) result_.prologue_ = 1; // the stack pointer
-    context_.needed = needed_instructions(function_, flow_);
+    context_.needed = needed_instructions(function_, flow_, values_);
+    context_.list_needed();
     tracer_.start();
     for_each_needed([&](InstructionId id) { weigh_alone(id); });
     mark_sections();
@@ -150,6 +151,10 @@ private:
   // A kernel includes the code of each function that it calls, once.
   void add_called_functions() {
     const Module& module = function_.module();
+    if (std::ranges::none_of(module.functions, [](const std::unique_ptr<Function>& function) {
+          return function->has_body && !function->is_entry;
+        }))
+      return;
     std::vector<const Function*> work{&function_};
     std::set<const Function*> seen;
     while (!work.empty()) {
@@ -194,9 +199,19 @@ private:
     const Form* form = context_.form(id);
     if (!form || is_move(id)) return;
     FormWeight weight = weight_of(*form, capability_, context_.last_is_literal(id));
-    SubroutineSize subroutine = size_of(weight.subroutine);
-    if (weight.subroutine != Subroutine::none && !appended_.test(static_cast<size_t>(weight.subroutine))) {
-      appended_.set(static_cast<size_t>(weight.subroutine));
+    cost(id) = {weight.instructions, 0, weight.pipe};
+    if (weight.subroutine != Subroutine::none) weigh_subroutine(id, weight.subroutine);
+    if (extracts_bytes(id)) cost(id).weight = 1;
+    if (form->opcode == Opcode::call) weigh_call(id);
+    if (form->opcode == Opcode::st && is_param(form->space)) weigh_argument(id);
+    if (is_first_generation() && weight.subroutine == Subroutine::none) weigh_first_generation(id, *form);
+    if (has(capability_, MachineFact::split_products)) weigh_split_product(id, *form);
+  }
+
+  void weigh_subroutine(InstructionId id, Subroutine which) {
+    const SubroutineSize subroutine = size_of(which);
+    if (!appended_.test(static_cast<size_t>(which))) {
+      appended_.set(static_cast<size_t>(which));
       result_.subroutines_ += subroutine.instructions;
     }
     result_.subroutines_ += subroutine.at_place;
@@ -204,12 +219,7 @@ private:
     if (subroutine.at_place > 0) result_.subroutines_ += fact(capability_, MachineFact::barrier_clearing);
     if (!loads_operands(id)) result_.subroutines_ += subroutine.moves;
     result_.subroutines_ -= subroutine.executed; // counted with the instruction
-    cost(id) = {static_cast<uint16_t>(weight.instructions + subroutine.executed), 0, weight.pipe};
-    if (extracts_bytes(id)) cost(id).weight = 1;
-    if (form->opcode == Opcode::call) weigh_call(id);
-    if (form->opcode == Opcode::st && is_param(form->space)) weigh_argument(id);
-    if (is_first_generation() && weight.subroutine == Subroutine::none) weigh_first_generation(id, *form);
-    if (has(capability_, MachineFact::split_products)) weigh_split_product(id, *form);
+    cost(id).weight += subroutine.executed;
   }
 
   // A 32-bit product with a literal needs fewer XMADs than one of two registers; a product with a power of two is a
@@ -295,12 +305,14 @@ private:
   // Sections of a hardware form execute as written: the paper's machine issues each of their instructions.
   void mark_sections() {
     const std::vector<bool> inside = instructions_in_sections(function_);
+    if (inside.empty()) return;
     for (BlockId block : function_.layout)
       for (InstructionId id : function_.instructions_in(block))
         if (inside[id.index()] && function_.instructions[id].kind == InstructionKind::real) {
           context_.in_section[id.index()] = true;
           cost(id).weight = 1;
         }
+    context_.list_needed();
   }
 
   void fuse_with_readers(InstructionId id) {
@@ -413,8 +425,8 @@ private:
   Lowering& result_;
   std::vector<bool> moves_;
   bool has_slow_exchanges_ = false;
-  ControlFlow flow_;
-  DominatorTree dominators_;
+  const ControlFlow& flow_;
+  const DominatorTree& dominators_;
   PostDominatorTree post_dominators_;
   UniformValues uniform_;  // values that the uniform datapath may compute
   UniformValues together_; // branches that keep lanes converged
@@ -441,48 +453,59 @@ uint32_t Lowering::static_uniform_instructions() const {
 }
 
 Lowering lower_as_written(const Function& function, uint32_t compute_capability, LoweringTrace* trace) {
+  const ControlFlow flow(function);
+  const DominatorTree dominators(function, flow);
   Lowering result;
-  Lowerer(function, compute_capability, result, trace).run();
+  Lowerer(function, flow, dominators, compute_capability, result, trace).run();
   return result;
 }
 
 namespace {
 
-Lowering lower_tidied(const Function& function, uint32_t compute_capability, LoweringTrace* trace) {
-  std::optional<Tidied> tidy = tidied(function, compute_capability);
-  if (!tidy) return lower_as_written(function, compute_capability, trace);
-  // No values are reused across the slow paths of exchanges between lanes.
-  if (tidy->crosses_blocks && has(compute_capability, MachineFact::separate_lanes) && has_exchanges(function)) {
-    Lowering untidy;
-    Lowerer lowerer(function, compute_capability, untidy, nullptr);
-    lowerer.run();
-    if (lowerer.has_slow_exchanges()) tidy = tidied(function, compute_capability, false);
-    if (!tidy) return lower_as_written(function, compute_capability, trace);
+// Runs a preparation step that returns true if it has changed the function.
+template <class Step> void prepare(Function& function, std::string_view name, LoweringTrace* trace, Step&& step) {
+  if (!trace) {
+    step();
+    return;
   }
-  note_preparation(trace, "computed before", function, tidy->function);
-  Lowering result;
-  Lowerer(tidy->function, compute_capability, result, trace, std::move(tidy->moves)).run();
-  return result;
+  const Function before = function;
+  if (step()) note_preparation(trace, name, before, function);
 }
 
-// The function after a preparation step; the original if the step returned nullopt.
-const Function& prepared(LoweringTrace* trace, std::string_view step, const Function& before,
-                         const std::optional<Function>& after) {
-  if (!after) return before;
-  note_preparation(trace, step, before, *after);
-  return *after;
+Lowering lower_tidied(Function& function, const ControlFlow& flow, uint32_t compute_capability, LoweringTrace* trace) {
+  const DominatorTree dominators(function, flow);
+  std::optional<Tidied> tidy = tidied(function, flow, dominators, compute_capability);
+  // No values are reused across the slow paths of exchanges between lanes.
+  if (tidy && tidy->crosses_blocks && has(compute_capability, MachineFact::separate_lanes) && has_exchanges(function)) {
+    Lowering untidy;
+    Lowerer lowerer(function, flow, dominators, compute_capability, untidy, nullptr);
+    lowerer.run();
+    if (lowerer.has_slow_exchanges()) tidy = tidied(function, flow, dominators, compute_capability, false);
+  }
+  std::vector<bool> moves;
+  if (tidy) {
+    prepare(function, "computed before", trace, [&] {
+      tidy->apply(function);
+      return true;
+    });
+    moves = std::move(tidy->moves);
+  }
+  Lowering result;
+  Lowerer(function, flow, dominators, compute_capability, result, trace, std::move(moves)).run();
+  return result;
 }
 
 } // namespace
 
 Lowering lower(const Function& function, uint32_t compute_capability, LoweringTrace* trace) {
-  const std::optional<Function> known = folded(function);
-  const Function& text = prepared(trace, "known number", function, known);
+  if (!function.is_ssa || function.affine_stream) return lower_as_written(function, compute_capability, trace);
+  Function text = function;
+  ControlFlow flow(text);
+  prepare(text, "known number", trace, [&] { return fold(text, flow); });
   if (compute_capability < first_generation_end) return lower_as_written(text, compute_capability, trace);
-  const std::optional<Function> words = low_words(text);
-  const Function& needed = prepared(trace, "low word alone", text, words);
-  const std::optional<Function> one = canonical(needed, compute_capability);
-  return lower_tidied(prepared(trace, "canonical form", needed, one), compute_capability, trace);
+  prepare(text, "low word alone", trace, [&] { return shorten_to_low_words(text); });
+  prepare(text, "canonical form", trace, [&] { return make_canonical(text, compute_capability); });
+  return lower_tidied(text, flow, compute_capability, trace);
 }
 
 } // namespace ptxrewrite::ir

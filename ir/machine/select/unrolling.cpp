@@ -45,6 +45,10 @@ std::optional<int64_t> literal(const LoweringContext& context, const Operand* op
 // they contain another loop.
 std::vector<BlockId> loop_of(const LoweringContext& context, BlockId header) {
   const Function& function = context.function;
+  if (std::ranges::none_of(context.flow.predecessors(header), [&](EdgeId edge) {
+        return context.dominators.dominates(header, function.edges[edge].from);
+      }))
+    return {};
   constexpr size_t most_blocks = 64;
   std::vector<BlockId> blocks = {header};
   for (size_t next = 0; next < blocks.size(); ++next)
