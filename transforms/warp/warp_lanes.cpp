@@ -248,12 +248,10 @@ LaneValue WarpLanes::result(InstructionId id) const {
   return is_uniform_all ? LaneValue::uniform : LaneValue::varying;
 }
 
-bool WarpLanes::visit(InstructionId id) {
-  bool changed = false;
+void WarpLanes::visit(InstructionId id) {
   ir::for_each_definition(function_, id, [&](ValueId value) {
-    if (values_[value.index()] != LaneValue::varying) changed |= lower(value, result(id));
+    if (values_[value.index()] != LaneValue::varying) lower(value, result(id));
   });
-  return changed;
 }
 
 bool WarpLanes::branch_is_uniform(BlockId block) const {
@@ -269,7 +267,7 @@ bool WarpLanes::branch_is_uniform(BlockId block) const {
 }
 
 // Lanes that diverge at the end of a block are apart until their reconvergence point; if an exit or a call is on one of
-// the paths, they may never reconverge.
+// the paths, they may never reconverge. Returns true if a pass that has come to this block has to be repeated.
 bool WarpLanes::follow_divergence(BlockId block) {
   if (followed_[block.index()]) return false;
   bool leaves = false;
@@ -283,6 +281,7 @@ bool WarpLanes::follow_divergence(BlockId block) {
   if (!leaves && (function_.successors(block).size() < 2 || branch_is_uniform(block))) return false;
   followed_[block.index()] = true;
   const BlockId end = leaves ? BlockId() : post_dominators_.immediate_post_dominator(block);
+  bool again = leaves && !partial_[block.index()];
   if (leaves) partial_[block.index()] = true;
   std::vector<BlockId> work;
   std::vector<bool> seen(function_.blocks.size());
@@ -295,18 +294,29 @@ bool WarpLanes::follow_divergence(BlockId block) {
     seen[now.index()] = true;
     // Two paths from the branch to here are disjoint if the immediate dominator of this block precedes the branch.
     const BlockId before = dominators_.immediate_dominator(now);
-    if (!before || dominators_.dominates(before, block)) joins_[now.index()] = true;
+    if ((!before || dominators_.dominates(before, block)) && !joins_[now.index()]) {
+      joins_[now.index()] = true;
+      again |= std::ranges::any_of(flow_.predecessors(now), [&](ir::EdgeId edge) {
+        return flow_.position(function_.edges[edge].from) < flow_.position(block);
+      });
+    }
     if (now == end) continue;
+    again |= !partial_[now.index()] && flow_.position(now) <= flow_.position(block);
     partial_[now.index()] = true;
     for (ir::EdgeId edge : function_.successors(now))
       work.push_back(function_.edges[edge].to);
   }
-  return true;
+  return again;
 }
 
+// One pass in reverse post-order; returns true if it has to be repeated. It visits a definition before the uses, so
+// that only what it learns of blocks that it has passed asks for another one.
 bool WarpLanes::step() {
-  bool changed = false;
+  bool again = false;
   for (BlockId block : flow_.reverse_postorder()) {
+    for (InstructionId id : function_.instructions_in(block))
+      visit(id);
+    again |= follow_divergence(block);
     for (ir::EdgeId edge : function_.successors(block)) {
       const BlockId to = function_.edges[edge].to;
       const std::span<const ValueId> parameters = function_.parameters(to), arguments = function_.arguments(edge);
@@ -314,14 +324,12 @@ bool WarpLanes::step() {
         const LaneValue arrives = of(arguments[i]);
         // Lanes on different paths may bring different values; the lane ID itself is the same on all paths.
         const bool may_differ = joins_[to.index()] && arrives != LaneValue::lane && arrives != LaneValue::unknown;
-        changed |= lower(parameters[i], may_differ ? LaneValue::varying : arrives);
+        if (lower(parameters[i], may_differ ? LaneValue::varying : arrives))
+          again |= flow_.position(to) <= flow_.position(block);
       }
     }
-    for (InstructionId id : function_.instructions_in(block))
-      changed |= visit(id);
-    changed |= follow_divergence(block);
   }
-  return changed;
+  return again;
 }
 
 bool WarpLanes::names_lane_zero(ValueId predicate, bool wanted, unsigned depth) const {

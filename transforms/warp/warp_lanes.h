@@ -53,7 +53,7 @@ public:
 
 private:
   bool step();
-  bool visit(ir::InstructionId id);
+  void visit(ir::InstructionId id);
   std::optional<int64_t> literal(const ir::Operand& operand) const;
   LaneValue result(ir::InstructionId id) const;
   LaneValue of_computation(ir::InstructionId id) const;
