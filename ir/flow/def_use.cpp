@@ -1,4 +1,4 @@
-// Two passes over the operands: count, then fill.
+// Two passes over the operands: definitions and the number of uses, then uses.
 #include "ir/flow/def_use.h"
 
 #include <cassert>
@@ -35,15 +35,26 @@ DefUse::DefUse(const Function& function) {
     std::span<const ValueId> parameters = function.parameters(block);
     for (uint32_t i = 0; i < parameters.size(); ++i)
       definitions_[parameters[i].index()] = {{}, block, i};
-    for (InstructionId id : function.instructions_in(block))
-      for_each_definition(function, id, [&](ValueId value) { definitions_[value.index()] = {id, block}; });
+    for (InstructionId id : function.instructions_in(block)) {
+      for (const Operand& operand : function.operands_of(id)) {
+        if (!operand.is(OperandKind::value)) continue;
+        const uint32_t value = operand.as_value().index();
+        if (operand.is_definition())
+          definitions_[value] = {id, block};
+        else
+          ++use_start_[value + 1];
+      }
+      if (ValueId guard = function.instructions[id].guard) ++use_start_[guard.index() + 1];
+    }
+    for (EdgeId edge : function.successors(block))
+      for (ValueId argument : function.arguments(edge))
+        ++use_start_[argument.index() + 1];
   }
   // A register that no path has written yet counts as defined in the entry block, so that every value that is read has
   // a block, and this block dominates the uses.
   if (!function.layout.empty())
     for (ValueId value : function.values.ids())
       if (function.values[value].is_undefined) definitions_[value.index()].block = function.entry();
-  for_each_use_site(function, [&](ValueId value, Use) { ++use_start_[value.index() + 1]; });
   for (size_t i = 0; i + 1 < use_start_.size(); ++i)
     use_start_[i + 1] += use_start_[i];
   uses_.resize(use_start_.back());

@@ -76,21 +76,28 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
+// By character: 1 for opening brackets, -1 for closing ones.
+constexpr std::array<int8_t, 256> bracket_depths = [] {
+  std::array<int8_t, 256> depths{};
+  for (unsigned char opening : {'[', '{', '('})
+    depths[opening] = 1;
+  for (unsigned char closing : {']', '}', ')'})
+    depths[closing] = -1;
+  return depths;
+}();
+
 // Splits at `separator` outside of brackets.
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   int depth = 0;
   size_t start = 0;
-  for (size_t i = 0; i <= text.size(); ++i) {
-    if (i == text.size() || (depth == 0 && text[i] == separator)) {
-      parts.push_back(trim(text.substr(start, i - start)));
-      start = i + 1;
-    } else if (text[i] == '[' || text[i] == '{' || text[i] == '(') {
-      ++depth;
-    } else if (text[i] == ']' || text[i] == '}' || text[i] == ')') {
-      --depth;
-    }
+  for (size_t i = 0; i < text.size(); ++i) {
+    depth += bracket_depths[static_cast<unsigned char>(text[i])];
+    if (text[i] != separator || depth != 0) continue;
+    parts.push_back(trim(text.substr(start, i - start)));
+    start = i + 1;
   }
+  parts.push_back(trim(text.substr(start)));
   return parts;
 }
 
@@ -133,7 +140,10 @@ private:
   std::vector<Modifier> words(std::string_view text) {
     std::vector<Modifier> list;
     if (!text.starts_with('.')) fail("modifier without dot", text);
-    for (std::string_view word : split(text, '.')) {
+    for (std::string_view rest = text; !rest.empty();) {
+      const size_t end = std::min(rest.find('.'), rest.size());
+      const std::string_view word = trim(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
       if (word.empty()) continue;
       if (auto modifier = parse_modifier(word))
         list.push_back(*modifier);

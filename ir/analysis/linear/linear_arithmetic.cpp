@@ -19,12 +19,17 @@ uint64_t hash_of(const LinearForm& form) {
     hash ^= value + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
     hash *= 0xff51afd7ed558ccdull;
   };
-  for (ExpressionId id : form.coefficients)
-    mix(id.index());
+  static_assert(FormIndex::count % 2 == 1);
+  for (unsigned i = 0; i + 1 < FormIndex::count; i += 2)
+    mix(uint64_t(form.coefficients[i].index()) << 32 | form.coefficients[i + 1].index());
+  mix(form.coefficients.back().index());
   for (const LoopOffset& offset : form.loops())
     mix(uint64_t(offset.loop.index()) << 32 | offset.step.index());
-  mix(uint64_t(form.dividend.index()) << 32 | form.divisor.index());
-  mix(uint64_t(form.multiplier.index()) << 32 | form.addend.index());
+  if (form.kind == ValueClass::mod_linear) {
+    mix(uint64_t(form.dividend.index()) << 32 | form.divisor.index());
+    mix(uint64_t(form.multiplier.index()) << 32 | form.addend.index());
+  }
+  if (form.condition_count == 0) return hash;
   for (LinearFormId id : form.alternatives)
     mix(id.index());
   for (const FormCondition& condition : form.conditions)

@@ -316,6 +316,7 @@ private:
       for (BlockId branch : state_.join_region(block).branches)
         if (ValueId selector = state_.branch_selector(branch)) control = state_.united(control, set_of(selector));
     for (unsigned i = 0; i < parameters.size(); ++i) {
+      if (!has_form(parameters[i])) continue;
       ObligationSetId set = control;
       for (EdgeId edge : state_.flow.predecessors(block)) {
         ValueId argument = function.arguments(edge)[i];
@@ -324,6 +325,9 @@ private:
       changed |= update(parameters[i], set);
     }
     for (InstructionId id : function.instructions_in(block)) {
+      bool has_forms = false;
+      for_each_definition(function, id, [&](ValueId value) { has_forms |= has_form(value); });
+      if (!has_forms) continue;
       ObligationSetId set = empty;
       for_each_use(function, id,
                    [&](ValueId value) { set = with_exits(value, block, state_.united(set, set_of(value))); });
