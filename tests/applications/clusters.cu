@@ -94,6 +94,7 @@ int main() {
   configuration.gridDim = dim3(6);
   EXPECT(cudaLaunchKernelEx(&configuration, histogram, bins, count, share, static_cast<const int*>(values), size) ==
          cudaErrorInvalidClusterSize);
+  EXPECT(cudaGetLastError() == cudaErrorInvalidClusterSize); // which also clears it
   ranks<<<dim3(3, 4), 32>>>(out);
   EXPECT(cudaGetLastError() == cudaErrorInvalidClusterSize);
   std::puts("right");
