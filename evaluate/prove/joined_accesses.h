@@ -18,12 +18,14 @@ void take_joined_accesses_apart(const ir::Function& original, ir::Function& rewr
 // Is the second form the first one with the read-only data path (.nc)?
 bool is_read_only_form_of(const ir::Form& original, const ir::Form& rewritten);
 
-// Numbers of the parameters through which the kernel only reads: the ledger has the launch condition that what is read
-// through them is apart from what is written, and no write of the kernel has an address by them.
+// Indices of pointer parameters whose data the launch does not write: the ledger has a launch condition that the bytes
+// read through the parameter are disjoint from all bytes written, and no store or atomic of the kernel uses the
+// parameter in its address.
 std::set<unsigned> read_only_pointers(const Terms& terms, const ir::Function& function, const SymbolicKernel& kernel,
                                       const std::vector<transforms::Obligation>& ledger);
 
-// Is the address by one of these parameters? Assumed if it depends on the path, and the parameter is not visible.
+// Is the address computed from one of these parameters? True as well if the address contains no parameter, because it
+// depends on the path: then the launch condition is trusted.
 bool is_by_pointer(const Terms& terms, TermId address, const std::set<unsigned>& pointers);
 
 // May `later`, which the original executes after `earlier`, be executed first in one thread? True for weak accesses of

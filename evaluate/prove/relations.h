@@ -1,10 +1,10 @@
-// Relations between the two kernels that no instruction states: registers carried along paths in another width, and
-// loads that the result does without. Both are given as substitutions for the unknowns of the terms.
+// Two relations between the original and the rewritten kernel: loop registers of another width, and omitted loads. Both
+// become substitutions for the unknowns of the terms.
 //
-// A register that depends on the path, and has no counterpart of its own, may be another one's low half: it is assumed
-// to be so on entry to each block, and every edge must then pass values that are (simultaneous induction over the path
-// that both kernels take). A load may be left out if an earlier one that dominates it read the same address, and the
-// ledger has the launch check that what it reads is not written.
+// A block parameter that only the rewritten kernel has may be the low half of one of the original. This is assumed on
+// entry to each block; then every edge must pass arguments for which it holds (simultaneous induction over the path
+// that both kernels take). A load may be omitted if an earlier load dominates it and reads the same address, and if a
+// launch condition of the ledger says that this address is not written.
 #pragma once
 
 #include "evaluate/prove/symbolic.h"
@@ -16,7 +16,7 @@ namespace ptxrewrite::prove {
 
 class Relations {
 public:
-  // `read_only`: numbers of parameters; what is read through them is not written in the launch.
+  // `read_only`: see read_only_pointers() in joined_accesses.h.
   Relations(Terms& terms, ExactForms& exact, const ir::Function& original, const SymbolicKernel& before,
             const ir::Function& rewritten, const SymbolicKernel& after, const std::set<unsigned>& read_only);
 

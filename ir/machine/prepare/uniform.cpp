@@ -115,7 +115,7 @@ bool UniformValues::visit(InstructionId id) {
   return changed;
 }
 
-// Do the results differ between lanes, by what is known so far of the operands?
+// Can the instruction's results differ between lanes, given the operands that are already marked as varying?
 bool UniformValues::varies(InstructionId id) const {
   const Instruction& instruction = function_.instructions[id];
   // As read, a register that lanes write at different times has different values, even if each is uniform.
@@ -166,8 +166,8 @@ bool UniformValues::spread_divergence(BlockId block) {
   return changed;
 }
 
-// One pass in reverse post-order; returns true if it has to be repeated. In SSA form it visits a definition before the
-// uses, so that only what it learns of blocks that it has passed asks for another one.
+// One pass in reverse post-order; returns true if another pass is needed. In SSA form a definition is visited before
+// its uses, so only changes to blocks that come earlier in this order, over back edges, need another pass.
 bool UniformValues::step() {
   bool again = false;
   for (BlockId block : flow_.reverse_postorder()) {
