@@ -4,6 +4,7 @@
 // in order; several types, state spaces, layouts, formats or eviction priorities keep their order.
 #include "ir/isa/isa_match.h"
 
+#include <algorithm>
 #include <array>
 
 namespace ptxrewrite::ir::table {
@@ -33,7 +34,7 @@ private:
   }
 
   // Assigns the words of `alternative` from `position` on, then fills the remaining slots.
-  bool place(const Slot& slot, size_t slot_index, const std::vector<Modifier>& alternative, size_t position) {
+  bool place(const Slot& slot, size_t slot_index, const Words& alternative, size_t position) {
     if (position == alternative.size()) {
       binding_[slot_index] = alternative.front();
       return fill(slot_index + 1);
@@ -52,8 +53,8 @@ private:
     return false;
   }
 
-  bool take(size_t word, size_t order, const Slot& slot, size_t slot_index, const std::vector<Modifier>& alternative,
-            size_t position, bool advance_head) {
+  bool take(size_t word, size_t order, const Slot& slot, size_t slot_index, const Words& alternative, size_t position,
+            bool advance_head) {
     int previous = last_[order];
     used_ |= 1u << word;
     last_[order] = static_cast<int>(word);
@@ -81,6 +82,7 @@ void match_aspect(const OpcodeRows& opcode, Aspect aspect, std::span<const Modif
                   std::vector<Match>& result) {
   for (const Row& row : opcode.rows) {
     if (row.aspect != aspect || words.size() > row.max_words || (wanted && !wanted(row))) continue;
+    if (!std::ranges::all_of(words, [&](Modifier word) { return row.words[static_cast<size_t>(word)]; })) continue;
     SlotMatcher matcher(row, words);
     if (matcher.match()) result.push_back({&row, matcher.take_binding()});
   }

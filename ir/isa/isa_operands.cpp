@@ -568,7 +568,7 @@ std::vector<OperandShape> compile_shapes(std::span<const table::Match> matches, 
   std::vector<OperandShape> shapes;
   for (const table::Match& match : matches) {
     ShapeCompiler compiler(match, words, space);
-    for (const auto& text : match.row->shapes) {
+    for (const auto& text : table::shapes_of(*match.row)) {
       OperandShape shape = compiler.compile(text);
       auto known = std::ranges::find_if(shapes, [&](const OperandShape& other) {
         return other.operands == shape.operands && other.definitions == shape.definitions;

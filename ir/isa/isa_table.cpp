@@ -5,9 +5,7 @@
 #include <array>
 #include <cassert>
 #include <charconv>
-#include <deque>
 #include <mutex>
-#include <unordered_map>
 
 namespace ptxrewrite::ir::table {
 
@@ -57,6 +55,24 @@ constexpr unsigned opcode_count = 1
 #undef EXTENSION_FORM
     ;
 
+// The rows of each opcode are adjacent, but for those of texture_forms.def.
+struct RowRange {
+  uint16_t begin = 0;
+  uint16_t end = 0;
+};
+constexpr std::array<std::array<RowRange, 2>, opcode_count> row_ranges = [] {
+  std::array<std::array<RowRange, 2>, opcode_count> ranges{};
+  Opcode previous = Opcode::opaque;
+  for (uint16_t i = 0; i < std::size(all_rows); ++i) {
+    auto& [first, second] = ranges[static_cast<size_t>(all_rows[i].opcode)];
+    RowRange& range = first.end == 0 || (all_rows[i].opcode == previous && second.end == 0) ? first : second;
+    if (range.end == 0) range.begin = i;
+    range.end = i + 1;
+    previous = all_rows[i].opcode;
+  }
+  return ranges;
+}();
+
 constexpr Ordering modifier_orderings[] = {
     Ordering::free_order,
 #define SCALAR_TYPE(name, bits, kind) Ordering::types,
@@ -86,18 +102,22 @@ constexpr std::array<int8_t, 256> bracket_depths = [] {
   return depths;
 }();
 
-// Splits at `separator` outside of brackets.
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
+// Calls `visit` with each part of `text` between separators outside of brackets.
+template <class Visit> void for_each_part(std::string_view text, char separator, Visit visit) {
   int depth = 0;
   size_t start = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     depth += bracket_depths[static_cast<unsigned char>(text[i])];
     if (text[i] != separator || depth != 0) continue;
-    parts.push_back(trim(text.substr(start, i - start)));
+    visit(trim(text.substr(start, i - start)));
     start = i + 1;
   }
-  parts.push_back(trim(text.substr(start)));
+  visit(trim(text.substr(start)));
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for_each_part(text, separator, [&](std::string_view part) { parts.push_back(part); });
   return parts;
 }
 
@@ -116,19 +136,28 @@ public:
         row.aspect = aspect;
         modifiers.remove_prefix(std::string_view(name).size());
       }
-    for (std::string_view word : split(modifiers, ' '))
+    for_each_part(modifiers, ' ', [&](std::string_view word) {
       if (!word.empty()) row.slots.push_back(slot(word));
+    });
     for (const Slot& slot : row.slots) {
       size_t longest = 0;
-      for (const auto& alternative : slot.alternatives)
+      for (const Words& alternative : slot.alternatives) {
         longest = std::max(longest, alternative.size());
+        for (Modifier word : alternative)
+          row.words.set(static_cast<size_t>(word));
+      }
       row.max_words += longest;
     }
-    slots_ = &row.slots;
-    for (std::string_view shape_text : split(text_.operands, ';'))
-      optional_shapes(shape_text, row);
     effects(row);
     return row;
+  }
+
+  // The operand lists of `row`, which parse() returned.
+  std::vector<ShapeText> parse_shapes(const Row& row) {
+    slots_ = &row.slots;
+    std::vector<ShapeText> shapes;
+    for_each_part(text_.operands, ';', [&](std::string_view text) { optional_shapes(text, shapes); });
+    return shapes;
   }
   const std::string& error() const { return error_; }
 
@@ -137,18 +166,19 @@ private:
     if (error_.empty()) error_ = std::string(what) + " '" + std::string(where) + "'";
   }
 
-  std::vector<Modifier> words(std::string_view text) {
-    std::vector<Modifier> list;
+  Words words(std::string_view text) {
+    Words list;
     if (!text.starts_with('.')) fail("modifier without dot", text);
     for (std::string_view rest = text; !rest.empty();) {
       const size_t end = std::min(rest.find('.'), rest.size());
       const std::string_view word = trim(rest.substr(0, end));
       rest.remove_prefix(std::min(end + 1, rest.size()));
       if (word.empty()) continue;
-      if (auto modifier = parse_modifier(word))
-        list.push_back(*modifier);
-      else
+      const auto modifier = parse_modifier(word);
+      if (!modifier)
         fail("unknown modifier word", word);
+      else if (!list.push_back(*modifier))
+        fail("too many words in one alternative", text);
     }
     return list;
   }
@@ -167,34 +197,25 @@ private:
       result.optional = true;
       text.remove_suffix(1);
     }
-    for (std::string_view alternative : split(text, '|'))
-      result.alternatives.push_back(words(alternative));
+    result.alternatives.reserve(1 + static_cast<size_t>(std::ranges::count(text, '|')));
+    for_each_part(text, '|', [&](std::string_view part) { result.alternatives.push_back(words(part)); });
     return result;
   }
 
   // Appends one list for each combination of optional operands (those followed by `?`) present or absent.
-  void optional_shapes(std::string_view text, Row& row) {
+  void optional_shapes(std::string_view text, std::vector<ShapeText>& shapes) {
     const size_t mark = text.find('?');
     if (mark == std::string_view::npos) {
-      row.shapes.push_back(shape(text));
+      shapes.push_back(shape(text));
       return;
     }
     size_t begin = mark; // position of the comma before the operand
     for (int depth = 0; begin > 0 && (text[begin] != ',' || depth > 0); --begin)
       depth += (text[begin] == '}' || text[begin] == ')') - (text[begin] == '{' || text[begin] == '(');
     if (begin == 0) return fail("optional first operand", text);
-    // Terms refer to the text of their row, so the shorter texts have to stay allocated, too.
-    static std::mutex mutex;
-    static std::deque<std::string> texts;
     const std::string_view rest = text.substr(mark + 1);
-    std::string_view with, without;
-    {
-      const std::lock_guard guard(mutex);
-      with = texts.emplace_back(std::string(text.substr(0, mark)) + std::string(rest));
-      without = texts.emplace_back(std::string(text.substr(0, begin)) + std::string(rest));
-    }
-    optional_shapes(with, row);
-    optional_shapes(without, row);
+    optional_shapes(std::string(text.substr(0, mark)).append(rest), shapes);
+    optional_shapes(std::string(text.substr(0, begin)).append(rest), shapes);
   }
 
   ShapeText shape(std::string_view text) {
@@ -210,8 +231,9 @@ private:
   }
 
   void list(std::string_view text, std::vector<OperandText>& operands) {
-    for (std::string_view part : split(text, ','))
+    for_each_part(text, ',', [&](std::string_view part) {
       if (!part.empty()) operands.push_back(operand(part));
+    });
   }
 
   OperandText operand(std::string_view text) {
@@ -223,8 +245,7 @@ private:
       if (list.size() == 1) result.condition = list.front();
       text = text.substr(0, condition);
     }
-    for (std::string_view alternative : split(text, '|'))
-      result.alternatives.push_back(term(alternative));
+    for_each_part(text, '|', [&](std::string_view part) { result.alternatives.push_back(term(part)); });
     return result;
   }
 
@@ -316,8 +337,9 @@ private:
     result.kind = SummaryKind::vector;
     auto parts = split(text, ' ');
     const size_t name_end = std::min(parts[0].find_first_of("*/-"), parts[0].size());
-    if (parts.size() == 2 && is_slot(parts[0].substr(0, name_end))) {
-      result.slot = parts[0].substr(0, name_end);
+    const std::string_view slot = parts.size() == 2 ? slot_named(parts[0].substr(0, name_end)) : "";
+    if (!slot.empty()) {
+      result.slot = slot;
       if (name_end < parts[0].size()) {
         result.count_operation = parts[0][name_end];
         result.count_amount = static_cast<unsigned>(number(parts[0].substr(name_end + 1)));
@@ -334,10 +356,11 @@ private:
     }
   }
 
-  bool is_slot(std::string_view name) const {
+  // The name as the row spells it, which stays allocated; "" if no slot has it.
+  std::string_view slot_named(std::string_view name) const {
     for (const Slot& slot : *slots_)
-      if (slot.name == name) return true;
-    return false;
+      if (slot.name == name) return slot.name;
+    return {};
   }
 
   void register_(std::string_view text, OperandTerm& result) {
@@ -362,9 +385,9 @@ private:
       result.twice = true;
       text = text.substr(5, text.size() - 6);
     }
-    if (is_slot(text))
-      result.slot = text;
-    else if (auto type = parse_type(text))
+    result.slot = slot_named(text);
+    if (!result.slot.empty()) return;
+    if (auto type = parse_type(text))
       result.type = *type;
     else
       fail("operand", whole);
@@ -372,7 +395,7 @@ private:
 
   void effects(Row& row) {
     Effects& e = row.effects;
-    for (std::string_view word : split(text_.effects, ' ')) {
+    for_each_part(text_.effects, ' ', [&](std::string_view word) {
       if (word == "load") {
         e.reads_memory = e.may_trap = true;
       } else if (word == "store") {
@@ -402,7 +425,7 @@ private:
       } else if (!word.empty()) {
         fail("effect", word);
       }
-    }
+    });
   }
 
   const RowText& text_;
@@ -410,23 +433,35 @@ private:
   std::string error_;
 };
 
+void add_row(const RowText& text, OpcodeRows& rows) {
+  RowParser parser(text);
+  Row row = parser.parse();
+  assert(parser.error().empty());
+  rows.words |= row.words;
+  rows.aspect_words[static_cast<size_t>(row.aspect)] |= row.words;
+  rows.has_aspects |= row.aspect != Aspect::whole;
+  rows.rows.push_back(std::move(row));
+}
+
 OpcodeRows parse_opcode(Opcode opcode) {
   OpcodeRows result;
-  for (const RowText& text : all_rows) {
-    if (text.opcode != opcode) continue;
-    RowParser parser(text);
-    Row row = parser.parse();
-    assert(parser.error().empty());
-    for (const Slot& slot : row.slots)
-      for (const auto& words : slot.alternatives)
-        for (Modifier word : words) {
-          result.words.set(static_cast<size_t>(word));
-          result.aspect_words[static_cast<size_t>(row.aspect)].set(static_cast<size_t>(word));
-        }
-    result.has_aspects |= row.aspect != Aspect::whole;
-    result.rows.push_back(std::move(row));
-  }
+  for (const RowRange& range : row_ranges[static_cast<size_t>(opcode)])
+    for (size_t i = range.begin; i < range.end; ++i)
+      add_row(all_rows[i], result);
   return result;
+}
+
+// Names in alphabetical order; the compiler sorts them, so that a process does not build a table first.
+template <class Value> struct Named {
+  std::string_view name;
+  Value value;
+};
+
+template <class Value, size_t size>
+std::optional<Value> find_named(const std::array<Named<Value>, size>& sorted, std::string_view name) {
+  const auto found = std::ranges::lower_bound(sorted, name, {}, &Named<Value>::name);
+  if (found == sorted.end() || found->name != name) return std::nullopt;
+  return found->value;
 }
 
 } // namespace
@@ -443,16 +478,16 @@ const OpcodeRows& rows_of(Opcode opcode) {
   return parsed[index];
 }
 
-std::optional<Opcode> find_opcode(std::string_view name) {
-  static const std::unordered_map<std::string_view, Opcode> names = [] {
-    std::unordered_map<std::string_view, Opcode> map;
-    for (const RowText& row : all_rows)
-      map.emplace(row.mnemonic, row.opcode);
-    return map;
-  }();
-  auto found = names.find(name);
-  if (found == names.end()) return std::nullopt;
-  return found->second;
+std::span<const ShapeText> shapes_of(const Row& row) {
+  static std::array<std::once_flag, std::size(all_rows)> once;
+  static std::array<std::vector<ShapeText>, std::size(all_rows)> parsed;
+  const auto index = static_cast<size_t>(row.text - all_rows);
+  std::call_once(once[index], [&] {
+    RowParser parser(*row.text);
+    parsed[index] = parser.parse_shapes(row);
+    assert(parser.error().empty());
+  });
+  return parsed[index];
 }
 
 Ordering ordering(Modifier modifier) {
@@ -461,7 +496,8 @@ Ordering ordering(Modifier modifier) {
 
 std::string row_error(const RowText& text) {
   RowParser parser(text);
-  parser.parse();
+  const Row row = parser.parse();
+  parser.parse_shapes(row);
   return parser.error();
 }
 
@@ -514,16 +550,28 @@ std::string_view spelling(InstructionClass kind) {
 }
 
 std::optional<Modifier> parse_modifier(std::string_view word) {
-  static const std::unordered_map<std::string_view, Modifier> words = [] {
-    std::unordered_map<std::string_view, Modifier> map;
-    for (size_t i = 1; i < std::size(modifier_spellings); ++i)
-      map.emplace(modifier_spellings[i], Modifier(i));
-    return map;
+  constexpr size_t count = std::size(modifier_spellings) - 1;
+  static constexpr auto sorted = [] {
+    std::array<table::Named<Modifier>, count> names;
+    for (size_t i = 0; i < count; ++i)
+      names[i] = {modifier_spellings[i + 1], Modifier(i + 1)};
+    std::ranges::sort(names, {}, &table::Named<Modifier>::name);
+    return names;
   }();
   if (word.starts_with('.')) word.remove_prefix(1);
-  auto found = words.find(word);
-  if (found == words.end()) return std::nullopt;
-  return found->second;
+  return table::find_named(sorted, word);
+}
+
+std::optional<Opcode> table::find_opcode(std::string_view name) {
+  constexpr size_t count = std::size(opcode_spellings) - 1;
+  static constexpr auto sorted = [] {
+    std::array<Named<Opcode>, count> names;
+    for (size_t i = 0; i < count; ++i)
+      names[i] = {opcode_spellings[i + 1], Opcode(i + 1)};
+    std::ranges::sort(names, {}, &Named<Opcode>::name);
+    return names;
+  }();
+  return find_named(sorted, name);
 }
 
 std::vector<std::string_view> list_opcodes() {

@@ -3,7 +3,9 @@
 
 #include "ir/isa/isa.h"
 
+#include <array>
 #include <bitset>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,11 +31,31 @@ struct RowText {
 enum class Aspect : uint8_t { whole, access, cache, eviction };
 constexpr unsigned aspect_count = 4;
 
+// The words of one alternative, stored in place: a process parses hundreds of rows at its start.
+class Words {
+public:
+  size_t size() const { return size_; }
+  Modifier front() const { return words_[0]; }
+  Modifier operator[](size_t i) const { return words_[i]; }
+  const Modifier* begin() const { return words_.data(); }
+  const Modifier* end() const { return words_.data() + size_; }
+  // False if there are too many.
+  [[nodiscard]] bool push_back(Modifier word) {
+    if (size_ == words_.size()) return false;
+    words_[size_++] = word;
+    return true;
+  }
+
+private:
+  std::array<Modifier, 4> words_{};
+  uint8_t size_ = 0;
+};
+
 struct Slot {
   std::string_view name; // "" if operands do not refer to it
   bool optional = false;
-  bool adjacent = false;                           // `!`: follows the opcode directly
-  std::vector<std::vector<Modifier>> alternatives; // each one word or several
+  bool adjacent = false; // `!`: follows the opcode directly
+  std::vector<Words> alternatives;
 };
 
 // One alternative for an operand.
@@ -83,13 +105,13 @@ struct Row {
   const RowText* text = nullptr;
   Aspect aspect = Aspect::whole;
   std::vector<Slot> slots;
-  std::vector<ShapeText> shapes;
   Effects effects;
   bool lax = false;
-  size_t max_words = 0; // a mnemonic with more modifiers does not match
+  ModifierSet words;    // of all slots; a mnemonic with others does not match,
+  size_t max_words = 0; // and neither does one with more
 };
 
-// All rows of one opcode, parsed on first use.
+// The modifiers of all rows of one opcode, parsed on first use.
 struct OpcodeRows {
   std::vector<Row> rows;
   ModifierSet words;                      // that occur in any row
@@ -99,6 +121,8 @@ struct OpcodeRows {
 
 std::span<const RowText> row_texts();
 const OpcodeRows& rows_of(Opcode opcode);
+// The operand lists of a row of rows_of(), parsed on first use; forms refer to them.
+std::span<const ShapeText> shapes_of(const Row& row);
 // "add" or, for extensions, "r2d2.mov".
 std::optional<Opcode> find_opcode(std::string_view name);
 

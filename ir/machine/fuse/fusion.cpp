@@ -22,66 +22,61 @@ enum class By : uint8_t { readers, sources };
 
 using Columns = std::array<uint16_t, generation_count>;
 
+struct CostChange {
+  enum class Kind : uint8_t { none, producer, reader, reader_more, read_instead };
+  Kind kind = Kind::none;
+  FusionExpression value = nullptr;
+  size_t variable = 0; // read_instead: of the operand that the readers read
+};
+
 struct RowText {
   Effect effect = Effect::fuse;
   std::string_view name, producer;
   Readers readers = Readers::any;
-  std::string_view reader, condition, costs;
+  std::string_view reader;
+  FusionExpression condition = nullptr;
+  CostChange cost;
   bool (*code)(LoweringContext&, InstructionId) = nullptr;
   By by = By::readers;
   Columns columns{};
 };
 
+#define UNCHANGED                                                                                                      \
+  CostChange {}
+#define PRODUCER(...)                                                                                                  \
+  CostChange {                                                                                                         \
+    CostChange::Kind::producer, PTXREWRITE_FUSION_EXPRESSION(__VA_ARGS__), 0                                           \
+  }
+#define READER(...)                                                                                                    \
+  CostChange {                                                                                                         \
+    CostChange::Kind::reader, PTXREWRITE_FUSION_EXPRESSION(__VA_ARGS__), 0                                             \
+  }
+#define READER_MORE(...)                                                                                               \
+  CostChange {                                                                                                         \
+    CostChange::Kind::reader_more, PTXREWRITE_FUSION_EXPRESSION(__VA_ARGS__), 0                                        \
+  }
+#define READ_INSTEAD(variable)                                                                                         \
+  CostChange {                                                                                                         \
+    CostChange::Kind::read_instead, nullptr, variable_index(*#variable)                                                \
+  }
 constexpr RowText row_texts[] = {
-#define FUSION(effect, name, producer, who, reader, condition, costs, ...)                                             \
+#define FUSION(effect, name, producer, who, reader, condition, cost, ...)                                              \
   {Effect::effect, name,    producer,                                                                                  \
-   Readers::who,   reader,  condition,                                                                                 \
-   costs,          nullptr, Effect::effect == Effect::source ? By::sources : By::readers,                              \
+   Readers::who,   reader,  PTXREWRITE_FUSION_EXPRESSION(condition),                                                   \
+   cost,           nullptr, Effect::effect == Effect::source ? By::sources : By::readers,                              \
    {__VA_ARGS__}},
 #define FUSION_CODE(name, opcodes, function, who, ...)                                                                 \
-  {Effect::fold, name, opcodes, Readers::any, {}, {}, {}, function, By::who, {__VA_ARGS__}},
+  {Effect::fold, name, opcodes, Readers::any, {}, nullptr, {}, function, By::who, {__VA_ARGS__}},
 #include "ir/machine/fuse/fuse.def"
 #undef FUSION
 #undef FUSION_CODE
-};
-
-// "r += signs(r)"
-struct CostChange {
-  char role = 'r';
-  bool adds = false;
-  bool renames = false; // "p := a": readers read `variable` instead
-  size_t variable = 0;
-  FusionExpression value;
 };
 
 struct Row {
   const RowText* text = nullptr;
   FusionAlternatives producer;
   std::vector<FusionAlternatives> readers; // by step of the chain; empty for rows without readers
-  FusionExpression condition;
-  std::vector<CostChange> costs;
 };
-
-CostChange parse_cost(std::string_view text, std::string& error) {
-  CostChange change;
-  const size_t equals = text.find('=');
-  if (equals == std::string_view::npos || equals < 2) {
-    error += "no cost: '" + std::string(text) + "'";
-    return change;
-  }
-  change.role = text[0];
-  change.adds = text[equals - 1] == '+';
-  change.renames = text[equals - 1] == ':';
-  if (change.role != 'p' && change.role != 'r') error += "cost of neither p nor r: '" + std::string(text) + "'";
-  const std::string_view value = trimmed(text.substr(equals + 1));
-  if (!change.renames) {
-    change.value = FusionExpression(value, error);
-    return change;
-  }
-  change.variable = value.size() == 1 ? variable_index(value[0]) : std::string_view::npos;
-  if (change.variable == std::string_view::npos) error += "no operand: '" + std::string(text) + "'";
-  return change;
-}
 
 Row parse_row(const RowText& text, std::string& error) {
   Row row;
@@ -94,12 +89,6 @@ Row parse_row(const RowText& text, std::string& error) {
   }
   row.producer = parse_fusion_terms(text.producer, error);
   row.readers = parse_fusion_chain(text.reader, error);
-  row.condition = FusionExpression(text.condition, error);
-  for (std::string_view rest = text.costs; !rest.empty();) {
-    const size_t end = std::min(rest.find(';'), rest.size());
-    row.costs.push_back(parse_cost(trimmed(rest.substr(0, end)), error));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
   if ((text.readers == Readers::any) != row.readers.empty()) error += "readers are asked for, or none is";
   for (const FusionTerm& term : row.producer)
     if (term.form.opcodes.empty()) error += "a producer names its opcodes";
@@ -226,7 +215,7 @@ private:
     switch (row_.text->readers) {
     case Readers::any:
       match_.reader = id_;
-      return row_.condition.value(context_, match_) != 0;
+      return row_.text->condition({context_, match_}) != 0;
     case Readers::all:
       return all_readers(context_, result_, [&](InstructionId one) { return reader_fits(one, result_, 0); });
     case Readers::only:
@@ -266,7 +255,7 @@ private:
     if (step == 0) match_.through = reader;
     if (step + 1 == row_.readers.size()) {
       match_.reader = reader;
-      return row_.condition.value(context_, match_) != 0;
+      return row_.text->condition({context_, match_}) != 0;
     }
     const ValueId value = context_.result(reader);
     if (row_.text->readers == Readers::all)
@@ -280,11 +269,11 @@ private:
   void change_costs() {
     const Effect effect = row_.text->effect;
     if (effect == Effect::source && match_.source) take_over(context_, match_.source);
-    change_costs_of('p', match_);
+    change_cost_of_producer();
     const bool takes = effect == Effect::fuse || effect == Effect::share;
     if (row_.readers.empty()) return;
     if (row_.text->readers != Readers::all) return change_reader(last_, takes);
-    if (!takes && row_.costs.empty()) return;
+    if (!takes && row_.text->cost.kind == CostChange::Kind::none) return;
     if (row_.readers.size() > 1) return; // chains of rows with readers `all` change no costs
     for (InstructionId reader : context_.values.readers(result_))
       if (reader_fits_still(reader)) change_reader(last_, takes);
@@ -307,25 +296,26 @@ private:
     return false;
   }
 
-  void change_reader(const FusionMatch& match, bool takes) {
-    if (takes) take_over(context_, match.reader);
-    change_costs_of('r', match);
-  }
-
-  void change_costs_of(char role, const FusionMatch& match) {
-    for (const CostChange& change : row_.costs) {
-      if (change.role != role) continue;
-      if (change.renames) {
-        const Operand* operand = match.operands[change.variable];
-        if (operand && operand->is(OperandKind::value))
-          context_.without_constant[result_.index()] = operand->as_value();
-        continue;
-      }
-      uint16_t& weight = context_.costs[(role == 'p' ? id_ : match.reader).index()].weight;
-      const auto value = static_cast<uint16_t>(change.value.value(context_, match));
-      weight = static_cast<uint16_t>(change.adds ? weight + value : value);
+  void change_cost_of_producer() {
+    const CostChange& cost = row_.text->cost;
+    if (cost.kind == CostChange::Kind::producer) {
+      weight(id_) = static_cast<uint16_t>(cost.value({context_, match_}));
+    } else if (cost.kind == CostChange::Kind::read_instead) {
+      const Operand* operand = match_.operands[cost.variable];
+      if (operand && operand->is(OperandKind::value)) context_.without_constant[result_.index()] = operand->as_value();
     }
   }
+
+  void change_reader(const FusionMatch& match, bool takes) {
+    if (takes) take_over(context_, match.reader);
+    const CostChange& cost = row_.text->cost;
+    if (cost.kind != CostChange::Kind::reader && cost.kind != CostChange::Kind::reader_more) return;
+    const auto value = static_cast<uint16_t>(cost.value({context_, match}));
+    uint16_t& changed = weight(match.reader);
+    changed = cost.kind == CostChange::Kind::reader_more ? static_cast<uint16_t>(changed + value) : value;
+  }
+
+  uint16_t& weight(InstructionId id) { return context_.costs[id.index()].weight; }
 
   LoweringContext& context_;
   const Row& row_;
