@@ -6,8 +6,9 @@
 #include "transforms/composite/composite_match.h"
 
 #include <algorithm>
-#include <map>
-#include <unordered_map>
+#include <cassert>
+#include <utility>
+#include <vector>
 
 namespace ptxrewrite::transforms::legal::composite {
 
@@ -40,22 +41,25 @@ struct ByteMeaning {
 };
 
 // Returns nullptr if the instruction does more than move, join or sign-extend bytes.
-const ByteMeaning* byte_meaning(std::string_view mnemonic) {
-  static const std::unordered_map<std::string_view, ByteMeaning> table = [] {
-    std::unordered_map<std::string_view, ByteMeaning> meanings;
+const ByteMeaning* byte_meaning(MnemonicId mnemonic) {
+  static const std::vector<std::optional<ByteMeaning>> table = [] {
+    std::vector<std::optional<ByteMeaning>> meanings; // by MnemonicId
+    const auto meaning_of = [&](MnemonicId id) -> ByteMeaning& {
+      if (meanings.size() <= id) meanings.resize(id + 1);
+      return meanings[id] ? *meanings[id] : meanings[id].emplace();
+    };
     for (const ByteRule& row : byte_rules()) {
-      ByteMeaning& meaning = meanings[row.pattern.text];
+      ByteMeaning& meaning = meaning_of(row.pattern.mnemonic);
       meaning.rows.push_back(&row);
       meaning.nests |= std::ranges::any_of(
           row.pattern.operands, [](const RuleTerm& term) { return term.kind == RuleTerm::Kind::application; });
     }
     for (std::string_view name : {"or.b32", "xor.b32", "add.s32", "or.b16"})
-      meanings[name].kind = ByteMeaning::Kind::join;
-    meanings["prmt.b32"].kind = ByteMeaning::Kind::permutation;
+      meaning_of(mnemonic_id(name)).kind = ByteMeaning::Kind::join;
+    meaning_of(mnemonic_id("prmt.b32")).kind = ByteMeaning::Kind::permutation;
     return meanings;
   }();
-  const auto found = table.find(canonical(mnemonic));
-  return found == table.end() ? nullptr : &found->second;
+  return mnemonic < table.size() && table[mnemonic] ? &*table[mnemonic] : nullptr;
 }
 
 class Describer {
@@ -77,7 +81,9 @@ private:
 
   const Editor& editor_;
   bool through_shared_;
-  std::map<uint32_t, Description> known_; // by ValueId: a value with several readers is described once
+  // By ValueId: a value with several readers is described once. A tree is small, so that a list will do.
+  std::vector<uint32_t> known_values_;
+  std::vector<Description> known_;
   std::vector<InstructionId> inside_;
   unsigned joins_ = 0; // sums that the machine would merge with one of their operands
 };
@@ -97,7 +103,8 @@ Description Describer::of(const Operand& operand, unsigned depth) {
   if (!id || depth == 0 || inside_.size() >= most_instructions ||
       (!through_shared_ && editor_.readers(operand.as_value()) != 1))
     return of_source(operand);
-  if (auto known = known_.find(operand.id); known != known_.end()) return known->second;
+  if (const auto known = std::ranges::find(known_values_, operand.id); known != known_values_.end())
+    return known_[static_cast<size_t>(known - known_values_.begin())];
   const size_t size = inside_.size();
   const unsigned joins = joins_;
   std::optional<Description> bytes = of(id, depth);
@@ -106,7 +113,9 @@ Description Describer::of(const Operand& operand, unsigned depth) {
     joins_ = joins;
     bytes = of_source(operand);
   }
-  return known_.emplace(operand.id, *bytes).first->second;
+  known_values_.push_back(operand.id);
+  known_.push_back(*bytes);
+  return *bytes;
 }
 
 std::optional<Description> Describer::joined(std::span<const Operand> sources, unsigned depth) {
@@ -138,13 +147,15 @@ std::optional<Description> Describer::by_row(std::span<const ByteRule* const> ro
     const ByteRule& row = *candidate;
     const std::optional<Match> found = match(editor_, row.pattern, row.conditions, id);
     if (!found) continue;
-    std::map<char, Description> operands;
+    std::vector<std::pair<char, Description>> operands;
     for (const auto& [name, operand] : found->variables)
-      operands[name[0]] = of(operand, depth - 1);
+      operands.emplace_back(name[0], of(operand, depth - 1));
     Description bytes;
     for (size_t i = 0; i < bytes.size(); ++i) {
       if (row.bytes[i].kind == Byte::Kind::zero) continue;
-      bytes[i] = operands[row.bytes[i].variable][row.bytes[i].index];
+      const auto from = std::ranges::find(operands, row.bytes[i].variable, &std::pair<char, Description>::first);
+      assert(from != operands.end());
+      bytes[i] = from->second[row.bytes[i].index];
       if (row.bytes[i].kind == Byte::Kind::sign && bytes[i].kind == Byte::Kind::byte) bytes[i].kind = Byte::Kind::sign;
     }
     return bytes;
@@ -153,7 +164,7 @@ std::optional<Description> Describer::by_row(std::span<const ByteRule* const> ro
 }
 
 std::optional<Description> Describer::by_instruction(InstructionId id, unsigned depth) {
-  const ByteMeaning* meaning = byte_meaning(editor_.mnemonic(id));
+  const ByteMeaning* meaning = byte_meaning(editor_.mnemonic_id(id));
   if (!meaning) return std::nullopt;
   inside_.push_back(id);
   const size_t size = inside_.size();
@@ -296,11 +307,11 @@ std::optional<FourBytes> as_four_bytes(const Editor& editor, InstructionId root)
 
 // Can the description of the root's bytes include a second instruction? Replacing only one saves nothing.
 static bool has_tree(const Editor& editor, InstructionId root) {
-  const ByteMeaning* meaning = byte_meaning(editor.mnemonic(root));
+  const ByteMeaning* meaning = byte_meaning(editor.mnemonic_id(root));
   if (!meaning || meaning->nests) return meaning;
   return std::ranges::any_of(editor.sources(root), [&](const Operand& operand) {
     const InstructionId id = editor.computation(operand);
-    return id && byte_meaning(editor.mnemonic(id));
+    return id && byte_meaning(editor.mnemonic_id(id));
   });
 }
 

@@ -106,8 +106,8 @@ void Sum::take_apart(InstructionId id) {
   if (sources.size() == 3) add_summand(sources[2]);
 }
 
-bool bind(std::map<std::string, Operand>& variables, const std::string& name, const Operand& operand) {
-  const Operand& bound = variables.try_emplace(name, operand).first->second;
+bool binds(Bindings<Operand>& variables, std::string_view name, const Operand& operand) {
+  const Operand& bound = *variables.try_emplace(name, operand).first;
   return bound.kind == operand.kind && bound.id == operand.id;
 }
 
@@ -117,14 +117,14 @@ bool fits_byte(const std::optional<ExtendedByte>& byte, const RuleTerm& wanted, 
   const unsigned index = static_cast<unsigned>(wanted.text[4] - '0');
   const bool is_signed = wanted.text.ends_with(".s32");
   return byte->index == index && byte->is_signed == is_signed &&
-         bind(bound.variables, wanted.operands[0].text, byte->source);
+         binds(bound.variables, wanted.operands[0].text, byte->source);
 }
 
 bool Sum::fits(const Operand& operand, const std::optional<ExtendedByte>& byte, const RuleTerm& wanted,
                Match& bound) const {
-  if (wanted.text.starts_with("byte")) return fits_byte(byte, wanted, bound);
+  if (wanted.is_byte) return fits_byte(byte, wanted, bound);
   const InstructionId id = editor_.computation(operand);
-  if (!id || canonical(editor_.mnemonic(id)) != wanted.text) return false;
+  if (!id || editor_.mnemonic_id(id) != wanted.mnemonic) return false;
   const std::span<const Operand> sources = editor_.sources(id);
   if (sources.size() != wanted.operands.size()) return false;
   for (size_t i = 0; i < sources.size(); ++i)
@@ -181,7 +181,7 @@ bool Sum::apply(const Rule& row) {
     // Only a product with a literal may be missing from the sum.
     if (second.kind != RuleTerm::Kind::name) return false;
     --wanted;
-    bound.literals.emplace(second.text, 0);
+    bound.literals.try_emplace(second.text, 0);
   }
   // Compares one multiply-add for each product and its extractions with one instruction and possibly the move of a
   // literal.

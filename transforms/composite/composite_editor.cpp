@@ -49,8 +49,7 @@ void Editor::count(InstructionId id, bool added) {
   });
 }
 
-bool Editor::is_computation(InstructionId id) const {
-  if (!id) return false;
+bool Editor::find_computation(InstructionId id) const {
   const ir::Instruction& instruction = function_.instructions[id];
   if (instruction.kind != InstructionKind::real || instruction.guard || !instruction.block) return false;
   const ir::Form& form = function_.form_of(id);
@@ -276,6 +275,7 @@ void Editor::put(std::string_view mnemonic, std::span<const Operand> operands) {
   ir::Builder builder(function_);
   builder.before(root_).standing_for(root_);
   const InstructionId id = builder.emit(mnemonic, operands);
+  if (id.index() < computations_.size()) computations_[id.index()] = Answer::unknown;
   ++edit_;
   definitions_.resize(function_.values.size());
   readers_.resize(function_.values.size());
@@ -329,6 +329,7 @@ void Editor::remove(InstructionId id) {
         dead.push_back(source);
     });
     function_.remove(dead[next]);
+    if (dead[next].index() < computations_.size()) computations_[dead[next].index()] = Answer::no;
   }
 }
 

@@ -2,6 +2,8 @@
 // facts about the bits of a value.
 #pragma once
 
+#include "transforms/composite/composite_rules.h"
+
 #include "ir/core/builder.h"
 #include "ir/core/function.h"
 
@@ -23,7 +25,13 @@ public:
 
   // Returns the instruction that computes the operand, if a term can represent it: one result, no guard, no effect.
   ir::InstructionId computation(const ir::Operand& operand) const;
-  bool is_computation(ir::InstructionId id) const;
+  bool is_computation(ir::InstructionId id) const {
+    if (!id) return false;
+    if (id.index() >= computations_.size()) computations_.resize(function_.instructions.size());
+    Answer& known = computations_[id.index()];
+    if (known == Answer::unknown) known = find_computation(id) ? Answer::yes : Answer::no;
+    return known == Answer::yes;
+  }
   // Returns the operand's 32 bits if it is a literal or a moved literal.
   std::optional<uint32_t> literal(const ir::Operand& operand) const;
   uint32_t readers(ir::ValueId value) const { return readers_[value.index()]; }
@@ -39,6 +47,7 @@ public:
   }
   ir::ValueId result(ir::InstructionId id) const { return function_.operands_of(id)[0].as_value(); }
   std::string_view mnemonic(ir::InstructionId id) const { return function_.form_of(id).mnemonic; }
+  MnemonicId mnemonic_id(ir::InstructionId id) const { return composite::mnemonic_id(function_.form_of(id)); }
   std::span<const ir::Operand> sources(ir::InstructionId id) const {
     return std::span<const ir::Operand>(function_.operands_of(id)).subspan(1);
   }
@@ -65,6 +74,7 @@ public:
 
 private:
   static constexpr unsigned zeros_depth = 5; // operations that known_zeros looks through
+  bool find_computation(ir::InstructionId id) const;
   uint32_t compute_zeros(const ir::Operand& operand, unsigned depth) const;
   unsigned width_of_largest(const ir::Operand& operand) const;
   void count(ir::InstructionId id, bool added);
@@ -77,6 +87,8 @@ private:
   std::vector<uint32_t> converting_readers_;   // by ValueId
   std::vector<uint32_t> zero_tests_;           // by ValueId
   ir::InstructionId root_;
+  enum class Answer : uint8_t { unknown, no, yes };
+  mutable std::vector<Answer> computations_; // by InstructionId: is_computation()
   // Results of known_zeros, by ValueId and depth: valid if they have the number of the latest edit.
   struct KnownZeros {
     uint32_t edit = 0, zeros = 0;

@@ -6,7 +6,7 @@
 #include "ir/machine/figures/machine.h"
 
 #include <algorithm>
-#include <cassert>
+#include <map>
 
 namespace ptxrewrite::transforms::legal::composite {
 
@@ -58,17 +58,16 @@ bool Matcher::match(const RuleTerm& term, const Operand& operand) {
   case RuleTerm::Kind::variable: {
     if (!is_suitable(term, operand)) return false;
     const auto [row, is_new] = match_.variables.try_emplace(term.text, operand);
-    return is_new || (row->second.kind == operand.kind && row->second.id == operand.id &&
-                      row->second.immediate == operand.immediate);
+    return is_new || (row->kind == operand.kind && row->id == operand.id && row->immediate == operand.immediate);
   }
   case RuleTerm::Kind::literal:
     return editor_.literal(operand) == term.number;
   case RuleTerm::Kind::name: {
     const std::optional<uint32_t> number = editor_.literal(operand);
-    return number && match_.literals.try_emplace(term.text, *number).first->second == *number;
+    return number && *match_.literals.try_emplace(term.text, *number).first == *number;
   }
   case RuleTerm::Kind::application: {
-    if (term.text.starts_with("byte")) return match_byte(term, operand);
+    if (term.is_byte) return match_byte(term, operand);
     const InstructionId id = editor_.computation(operand);
     return id && match(term, id);
   }
@@ -88,12 +87,12 @@ bool Matcher::match_byte(const RuleTerm& term, const Operand& operand) {
 }
 
 bool Matcher::match(const RuleTerm& term, InstructionId id) {
-  if (canonical(editor_.mnemonic(id)) != term.text) return false;
-  is_float_ = term.text.ends_with(".f32");
+  if (editor_.mnemonic_id(id) != term.mnemonic) return false;
+  is_float_ = term.is_float;
   const std::span<const Operand> sources = editor_.sources(id);
   if (sources.size() != term.operands.size()) return false;
   if (std::ranges::find(match_.inside, id) == match_.inside.end()) match_.inside.push_back(id);
-  const bool swap = commutes(term.text) && (orders_ >> commuting_++ & 1);
+  const bool swap = term.commutes && (orders_ >> commuting_++ & 1);
   for (size_t i = 0; i < sources.size(); ++i)
     if (!match(term.operands[i], sources[swap && i < 2 ? 1 - i : i])) return false;
   return true;
@@ -121,7 +120,7 @@ bool may_match(const Editor& editor, const RuleTerm& term, const Operand& operan
     return editor.literal(operand).has_value();
   case RuleTerm::Kind::application: {
     const InstructionId id = editor.computation(operand);
-    return id && (term.text.starts_with("byte") || may_match(editor, term, id));
+    return id && (term.is_byte || may_match(editor, term, id));
   }
   case RuleTerm::Kind::computed:
     break;
@@ -132,10 +131,10 @@ bool may_match(const Editor& editor, const RuleTerm& term, const Operand& operan
 // A necessary condition for a match: opcodes and literals fit, and each operand matches by itself, in either order for
 // commutative operations; bindings of variables are not compared. Rejects most rows without an allocation.
 bool may_match(const Editor& editor, const RuleTerm& term, InstructionId id) {
-  if (canonical(editor.mnemonic(id)) != term.text) return false;
+  if (editor.mnemonic_id(id) != term.mnemonic) return false;
   const std::span<const Operand> sources = editor.sources(id);
   if (sources.size() != term.operands.size()) return false;
-  const bool swaps = sources.size() > 1 && commutes(term.text);
+  const bool swaps = sources.size() > 1 && term.commutes;
   for (size_t i = 0; i < sources.size(); ++i)
     if (!may_match(editor, term.operands[i], sources[i]) &&
         !(swaps && i < 2 && may_match(editor, term.operands[i], sources[1 - i])))

@@ -4,16 +4,41 @@
 #include "transforms/composite/composite_editor.h"
 #include "transforms/composite/composite_rules.h"
 
-#include <map>
+#include <algorithm>
+#include <cassert>
 #include <optional>
-#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ptxrewrite::transforms::legal::composite {
 
+// What the few names of a rule stand for, in the order of the names, whose text is the rule's.
+template <class Value> class Bindings {
+public:
+  // Returns the value of the name and whether it is new.
+  std::pair<Value*, bool> try_emplace(std::string_view name, const Value& value) {
+    const auto place = std::ranges::lower_bound(list_, name, {}, &Binding::first);
+    if (place != list_.end() && place->first == name) return {&place->second, false};
+    return {&list_.insert(place, {name, value})->second, true};
+  }
+  void insert_or_assign(std::string_view name, const Value& value) { *try_emplace(name, value).first = value; }
+  const Value& at(std::string_view name) const {
+    const auto place = std::ranges::lower_bound(list_, name, {}, &Binding::first);
+    assert(place != list_.end() && place->first == name);
+    return place->second;
+  }
+  auto begin() const { return list_.begin(); }
+  auto end() const { return list_.end(); }
+
+private:
+  using Binding = std::pair<std::string_view, Value>;
+  std::vector<Binding> list_;
+};
+
 struct Match {
-  std::map<std::string, ir::Operand> variables;
-  std::map<std::string, uint32_t> literals;
+  Bindings<ir::Operand> variables;
+  Bindings<uint32_t> literals;
   std::vector<ir::InstructionId> inside; // the instructions that the pattern matched, the root first
 };
 

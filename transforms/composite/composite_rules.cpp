@@ -8,6 +8,7 @@
 #include <cctype>
 #include <charconv>
 #include <mutex>
+#include <unordered_map>
 
 namespace ptxrewrite::transforms::legal::composite {
 
@@ -123,6 +124,10 @@ RuleTerm Reader::term() {
     result.operands.push_back(term());
   while (take(","));
   expect(")");
+  result.mnemonic = mnemonic_id(result.text);
+  result.commutes = commutes(result.text);
+  result.is_float = result.text.ends_with(".f32");
+  result.is_byte = result.text.starts_with("byte");
   return result;
 }
 
@@ -402,6 +407,21 @@ std::string_view canonical(std::string_view mnemonic) {
         synonym.other[mnemonic.size() - 3] == mnemonic[mnemonic.size() - 3] && synonym.other == mnemonic)
       return synonym.canonical;
   return mnemonic;
+}
+
+MnemonicId mnemonic_id(std::string_view canonical) {
+  static std::mutex mutex;
+  static std::unordered_map<std::string, MnemonicId> numbers;
+  const std::lock_guard lock(mutex);
+  return numbers.try_emplace(std::string(canonical), static_cast<MnemonicId>(numbers.size() + 1)).first->second;
+}
+
+MnemonicId mnemonic_id(const ir::Form& form) {
+  thread_local std::vector<MnemonicId> known; // by FormId
+  const size_t index = form.id.index();
+  if (known.size() <= index) known.resize(std::max(index + 1, 2 * known.size()));
+  if (known[index] == 0) known[index] = mnemonic_id(canonical(form.mnemonic));
+  return known[index];
 }
 
 bool commutes(std::string_view mnemonic) {

@@ -1,6 +1,8 @@
 // The rows of composite_rules.def, parsed once: terms as trees, conditions and computed literals as expressions.
 #pragma once
 
+#include "ir/isa/isa.h"
+
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -33,6 +35,9 @@ struct Meaning {
 };
 uint32_t evaluate(const RuleExpression& expression, const Meaning& meaning);
 
+// A canonical mnemonic as a number, so that terms and instructions are compared without their text.
+using MnemonicId = uint32_t;
+
 struct RuleTerm {
   enum class Kind : uint8_t {
     variable,    // `text` its name, `bits` its width; 1 for a predicate
@@ -47,6 +52,11 @@ struct RuleTerm {
   uint32_t number = 0;
   RuleExpression expression;
   std::vector<RuleTerm> operands;
+
+  // Of an application.
+  MnemonicId mnemonic = 0;
+  bool commutes = false, is_float = false;
+  bool is_byte = false; // byte0.u32(a)
 };
 
 enum class Family : uint8_t { rotate, field, mask, sad, select, sum, dot, bytes, permute, logic };
@@ -110,6 +120,9 @@ std::span<const LogicRule> logic_rules();
 
 // Returns the mnemonic that rows use instead of a synonym; other mnemonics are returned unchanged.
 std::string_view canonical(std::string_view mnemonic);
+MnemonicId mnemonic_id(std::string_view canonical);
+// Of the form's canonical mnemonic.
+MnemonicId mnemonic_id(const ir::Form& form);
 struct Synonym {
   std::string_view canonical, other;
 };
