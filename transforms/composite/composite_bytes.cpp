@@ -142,25 +142,35 @@ std::optional<Description> Describer::permuted(std::span<const Operand> sources,
   return bytes;
 }
 
-std::optional<Description> Describer::by_row(std::span<const ByteRule* const> rows, InstructionId id, unsigned depth) {
-  for (const ByteRule* candidate : rows) {
-    const ByteRule& row = *candidate;
-    const std::optional<Match> found = match(editor_, row.pattern, row.conditions, id);
+Editor::BytesMatch match_rows(const Editor& editor, std::span<const ByteRule* const> rows, InstructionId id) {
+  for (const ByteRule* row : rows) {
+    const std::optional<Match> found = match(editor, row->pattern, row->conditions, id);
     if (!found) continue;
-    std::vector<std::pair<char, Description>> operands;
+    Editor::BytesMatch result{row, {}};
     for (const auto& [name, operand] : found->variables)
-      operands.emplace_back(name[0], of(operand, depth - 1));
-    Description bytes;
-    for (size_t i = 0; i < bytes.size(); ++i) {
-      if (row.bytes[i].kind == Byte::Kind::zero) continue;
-      const auto from = std::ranges::find(operands, row.bytes[i].variable, &std::pair<char, Description>::first);
-      assert(from != operands.end());
-      bytes[i] = from->second[row.bytes[i].index];
-      if (row.bytes[i].kind == Byte::Kind::sign && bytes[i].kind == Byte::Kind::byte) bytes[i].kind = Byte::Kind::sign;
-    }
-    return bytes;
+      result.operands.emplace_back(name[0], operand);
+    return result;
   }
-  return std::nullopt;
+  return {};
+}
+
+std::optional<Description> Describer::by_row(std::span<const ByteRule* const> rows, InstructionId id, unsigned depth) {
+  const Editor::BytesMatch& found = editor_.bytes_match(id, [&] { return match_rows(editor_, rows, id); });
+  if (!found.row) return std::nullopt;
+  const ByteRule& row = *found.row;
+  const std::vector<std::pair<char, Operand>> variables = found.operands; // the reference lasts until the next match
+  std::vector<std::pair<char, Description>> operands;
+  for (const auto& [name, operand] : variables)
+    operands.emplace_back(name, of(operand, depth - 1));
+  Description bytes;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (row.bytes[i].kind == Byte::Kind::zero) continue;
+    const auto from = std::ranges::find(operands, row.bytes[i].variable, &std::pair<char, Description>::first);
+    assert(from != operands.end());
+    bytes[i] = from->second[row.bytes[i].index];
+    if (row.bytes[i].kind == Byte::Kind::sign && bytes[i].kind == Byte::Kind::byte) bytes[i].kind = Byte::Kind::sign;
+  }
+  return bytes;
 }
 
 std::optional<Description> Describer::by_instruction(InstructionId id, unsigned depth) {

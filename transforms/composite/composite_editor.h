@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ptxrewrite::transforms::legal::composite {
@@ -50,6 +51,21 @@ public:
   MnemonicId mnemonic_id(ir::InstructionId id) const { return composite::mnemonic_id(function_.form_of(id)); }
   std::span<const ir::Operand> sources(ir::InstructionId id) const {
     return std::span<const ir::Operand>(function_.operands_of(id)).subspan(1);
+  }
+
+  // The row of BYTES that an instruction matches, with the operands of its variables, remembered until the next edit.
+  struct BytesMatch {
+    const ByteRule* row = nullptr;
+    std::vector<std::pair<char, ir::Operand>> operands;
+  };
+  template <class Find> const BytesMatch& bytes_match(ir::InstructionId id, Find find) const {
+    if (id.index() >= bytes_matches_.size()) bytes_matches_.resize(function_.instructions.size());
+    auto& [edit, known] = bytes_matches_[id.index()];
+    if (edit != edit_) {
+      known = find();
+      edit = edit_;
+    }
+    return known;
   }
 
   // The bits of a 32-bit operand that are 0 for all inputs.
@@ -94,6 +110,7 @@ private:
     uint32_t edit = 0, zeros = 0;
   };
   mutable std::vector<std::array<KnownZeros, zeros_depth + 1>> zeros_;
+  mutable std::vector<std::pair<uint32_t, BytesMatch>> bytes_matches_; // by InstructionId, with the number of the edit
   uint32_t edit_ = 1;
 };
 

@@ -131,8 +131,23 @@ RuleTerm Reader::term() {
   return result;
 }
 
+RuleExpression::Code code_of(std::string_view text) {
+  using Code = RuleExpression::Code;
+  constexpr std::pair<std::string_view, Code> codes[] = {
+      {"~", Code::complement}, {"ones", Code::ones},    {"popc", Code::popc},     {"?:", Code::choice},
+      {"+", Code::add},        {"-", Code::subtract},   {"*", Code::multiply},    {"&", Code::bit_and},
+      {"|", Code::bit_or},     {"^", Code::bit_xor},    {"<<", Code::shift_left}, {">>", Code::shift_right},
+      {"==", Code::equal},     {"!=", Code::not_equal}, {"<", Code::less},        {">", Code::greater},
+      {"<=", Code::at_most},   {">=", Code::at_least},  {"||", Code::either},     {"&&", Code::both}};
+  const auto* found = std::ranges::find(codes, text, &std::pair<std::string_view, Code>::first);
+  return found == std::end(codes) ? Code::none : found->second;
+}
+
 RuleExpression operation(std::string text, std::vector<RuleExpression> operands) {
-  RuleExpression result{RuleExpression::Kind::operation, 0, std::move(text), {}, {}};
+  RuleExpression result;
+  result.kind = RuleExpression::Kind::operation;
+  result.code = code_of(text);
+  result.text = std::move(text);
   result.operands = std::move(operands);
   return result;
 }
@@ -177,10 +192,16 @@ RuleExpression Reader::unary() {
     expect(")");
     return inside;
   }
-  if (at_digit()) return {RuleExpression::Kind::number, number(), {}, {}, {}};
+  RuleExpression result;
+  if (at_digit()) {
+    result.number = number();
+    return result;
+  }
   std::string name = word();
   if (take("(")) return call(std::move(name));
-  return {RuleExpression::Kind::name, 0, std::move(name), {}, {}};
+  result.kind = RuleExpression::Kind::name;
+  result.text = std::move(name);
+  return result;
 }
 
 RuleExpression Reader::call(std::string name) {
@@ -434,30 +455,55 @@ uint32_t evaluate(const RuleExpression& expression, const Meaning& meaning) {
   if (expression.kind == RuleExpression::Kind::number) return expression.number;
   if (expression.kind == RuleExpression::Kind::name) return meaning.literal(expression.text);
   const uint32_t x = evaluate(expression.operands[0], meaning);
-  const std::string& what = expression.text;
-  if (expression.kind == RuleExpression::Kind::fact) return meaning.fact(what, expression.variable, x);
-  if (what == "~") return ~x;
-  if (what == "ones") return x >= 32 ? UINT32_MAX : (1u << x) - 1;
-  if (what == "popc") return static_cast<uint32_t>(std::popcount(x));
-  if (what == "?:") return evaluate(expression.operands[x ? 1 : 2], meaning);
-  const uint32_t y = evaluate(expression.operands[1], meaning);
-  if (what == "+") return x + y;
-  if (what == "-") return x - y;
-  if (what == "*") return x * y;
-  if (what == "&") return x & y;
-  if (what == "|") return x | y;
-  if (what == "^") return x ^ y;
-  if (what == "<<") return y >= 32 ? 0 : x << y;
-  if (what == ">>") return y >= 32 ? 0 : x >> y;
-  if (what == "==") return x == y;
-  if (what == "!=") return x != y;
-  if (what == "<") return x < y;
-  if (what == ">") return x > y;
-  if (what == "<=") return x <= y;
-  if (what == ">=") return x >= y;
-  if (what == "||") return x || y;
-  assert(what == "&&");
-  return x && y;
+  if (expression.kind == RuleExpression::Kind::fact) return meaning.fact(expression.text, expression.variable, x);
+  using Code = RuleExpression::Code;
+  if (expression.code == Code::choice) return evaluate(expression.operands[x ? 1 : 2], meaning);
+  const uint32_t y = expression.operands.size() > 1 ? evaluate(expression.operands[1], meaning) : 0;
+  switch (expression.code) {
+  case Code::complement:
+    return ~x;
+  case Code::ones:
+    return x >= 32 ? UINT32_MAX : (1u << x) - 1;
+  case Code::popc:
+    return static_cast<uint32_t>(std::popcount(x));
+  case Code::add:
+    return x + y;
+  case Code::subtract:
+    return x - y;
+  case Code::multiply:
+    return x * y;
+  case Code::bit_and:
+    return x & y;
+  case Code::bit_or:
+    return x | y;
+  case Code::bit_xor:
+    return x ^ y;
+  case Code::shift_left:
+    return y >= 32 ? 0 : x << y;
+  case Code::shift_right:
+    return y >= 32 ? 0 : x >> y;
+  case Code::equal:
+    return x == y;
+  case Code::not_equal:
+    return x != y;
+  case Code::less:
+    return x < y;
+  case Code::greater:
+    return x > y;
+  case Code::at_most:
+    return x <= y;
+  case Code::at_least:
+    return x >= y;
+  case Code::either:
+    return x || y;
+  case Code::both:
+    return x && y;
+  case Code::none:
+  case Code::choice:
+    break;
+  }
+  assert(false);
+  return 0;
 }
 
 } // namespace ptxrewrite::transforms::legal::composite

@@ -18,13 +18,37 @@ struct RuleExpression {
   enum class Kind : uint8_t {
     number,
     name,      // a literal of the pattern
-    operation, // `text` is the operator or the function, "?:" has three operands
+    operation, // `code` is that of `text`, the operator or the function; "?:" has three operands
     fact,      // zeros(a, m) or fits(a, k): `text` is its name, `variable` the register, one operand
+  };
+  enum class Code : uint8_t {
+    none,
+    complement,
+    ones, // the number with so many low bits
+    popc,
+    choice,
+    add,
+    subtract,
+    multiply,
+    bit_and,
+    bit_or,
+    bit_xor,
+    shift_left,
+    shift_right,
+    equal,
+    not_equal,
+    less,
+    greater,
+    at_most,
+    at_least,
+    either,
+    both
   };
   Kind kind = Kind::number;
   uint32_t number = 0;
   std::string text;
   std::string variable;
+  Code code = Code::none;
   std::vector<RuleExpression> operands;
 };
 
