@@ -70,6 +70,8 @@ public:
   std::optional<Description> of(InstructionId id, unsigned depth);
   const std::vector<InstructionId>& inside() const { return inside_; }
   unsigned joins() const { return joins_; }
+  // Is an instruction a source because it has other readers?
+  bool stopped_at_shared() const { return stopped_at_shared_; }
 
 private:
   Description of(const Operand& operand, unsigned depth);
@@ -81,6 +83,7 @@ private:
 
   const Editor& editor_;
   bool through_shared_;
+  bool stopped_at_shared_ = false;
   // By ValueId: a value with several readers is described once. A tree is small, so that a list will do.
   std::vector<uint32_t> known_values_;
   std::vector<Description> known_;
@@ -100,9 +103,11 @@ Description Describer::of_source(const Operand& operand) const {
 
 Description Describer::of(const Operand& operand, unsigned depth) {
   const InstructionId id = editor_.computation(operand);
-  if (!id || depth == 0 || inside_.size() >= most_instructions ||
-      (!through_shared_ && editor_.readers(operand.as_value()) != 1))
+  if (!id || depth == 0 || inside_.size() >= most_instructions) return of_source(operand);
+  if (!through_shared_ && editor_.readers(operand.as_value()) != 1) {
+    stopped_at_shared_ = true;
     return of_source(operand);
+  }
   if (const auto known = std::ranges::find(known_values_, operand.id); known != known_values_.end())
     return known_[static_cast<size_t>(known - known_values_.begin())];
   const size_t size = inside_.size();
@@ -332,9 +337,12 @@ bool permute_bytes(Editor& editor, InstructionId root, bool force) {
   if (!has_tree(editor, root) || (!force && editor.is_only_converted(editor.result(root)))) return false;
   std::optional<Permutation> best;
   int best_gain = 0;
+  bool has_shared = false;
   for (bool through_shared : {false, true}) {
+    if (through_shared && !has_shared) break; // the description would be the same
     Describer describer(editor, through_shared);
     const std::optional<Description> bytes = describer.of(root, deepest);
+    has_shared = describer.stopped_at_shared();
     if (!bytes || describer.inside().size() < 2) continue;
     Permutation permutation(editor, *bytes);
     if (permutation.sources() > most_sources) continue;

@@ -276,6 +276,7 @@ void Editor::put(std::string_view mnemonic, std::span<const Operand> operands) {
   builder.before(root_).standing_for(root_);
   const InstructionId id = builder.emit(mnemonic, operands);
   if (id.index() < computations_.size()) computations_[id.index()] = Answer::unknown;
+  if (id.index() < mnemonics_.size()) mnemonics_[id.index()] = 0;
   ++edit_;
   definitions_.resize(function_.values.size());
   readers_.resize(function_.values.size());

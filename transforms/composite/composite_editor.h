@@ -48,7 +48,12 @@ public:
   }
   ir::ValueId result(ir::InstructionId id) const { return function_.operands_of(id)[0].as_value(); }
   std::string_view mnemonic(ir::InstructionId id) const { return function_.form_of(id).mnemonic; }
-  MnemonicId mnemonic_id(ir::InstructionId id) const { return composite::mnemonic_id(function_.form_of(id)); }
+  MnemonicId mnemonic_id(ir::InstructionId id) const {
+    if (id.index() >= mnemonics_.size()) mnemonics_.resize(function_.instructions.size());
+    MnemonicId& known = mnemonics_[id.index()];
+    if (known == 0) known = composite::mnemonic_id(function_.form_of(id));
+    return known;
+  }
   std::span<const ir::Operand> sources(ir::InstructionId id) const {
     return std::span<const ir::Operand>(function_.operands_of(id)).subspan(1);
   }
@@ -104,7 +109,8 @@ private:
   std::vector<uint32_t> zero_tests_;           // by ValueId
   ir::InstructionId root_;
   enum class Answer : uint8_t { unknown, no, yes };
-  mutable std::vector<Answer> computations_; // by InstructionId: is_computation()
+  mutable std::vector<Answer> computations_;  // by InstructionId: is_computation()
+  mutable std::vector<MnemonicId> mnemonics_; // by InstructionId, 0 if not asked for yet
   // Results of known_zeros, by ValueId and depth: valid if they have the number of the latest edit.
   struct KnownZeros {
     uint32_t edit = 0, zeros = 0;
