@@ -12,6 +12,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <vector>
 
 namespace ptxrewrite::emulator {
@@ -34,11 +35,16 @@ namespace {
 constexpr unsigned most_rows = 128;
 constexpr unsigned most_elements = 64; // along k, of A or B
 constexpr unsigned most_columns = 256;
+constexpr unsigned most_line_bytes = 32; // along k, of a dense matrix; twice that beside a sparse one
+constexpr unsigned lanes_together = tile_columns;
+using Floats = float __attribute__((vector_size(4 * lanes_together)));
+using Words = int32_t __attribute__((vector_size(4 * lanes_together)));
 
 // Reused from one product to the next.
 struct Scratch {
   std::vector<float> a = std::vector<float>(4 * most_rows * most_elements); // one per fold
   std::vector<float> b = std::vector<float>(most_columns * 2 * most_elements);
+  std::vector<float> turned = std::vector<float>(most_rows * most_elements);       // A of one fold, eight rows a vector
   std::vector<uint8_t> kept = std::vector<uint8_t>(4 * most_rows * most_elements); // columns of a sparse A's elements
 };
 Scratch& scratch() {
@@ -79,7 +85,16 @@ struct SharedLines {
       else
         decode_chunk(type, lies_in_chunks(form), bytes, chunk);
     };
-    if (!mn_major) {
+    if (!mn_major && form.kind != ProductKind::ti16 && elements == chunk_elements(type, false)) {
+      // Most lines are long enough to be decoded together.
+      alignas(4) std::byte packed[most_columns * 2 * most_line_bytes];
+      const unsigned chunks = k / elements;
+      for (unsigned line = 0; line < lines; ++line)
+        for (unsigned i = 0; i < chunks; ++i)
+          std::memcpy(packed + (line * chunks + i) * chunk_bytes, block.shared + chunk_address(operand, false, line, i),
+                      chunk_bytes);
+      decode_elements(type, packed, lines * k, numbers);
+    } else if (!mn_major) {
       for (unsigned line = 0; line < lines; ++line)
         for (unsigned i = 0; i < k; i += elements) {
           decode(line, i / elements);
@@ -104,7 +119,7 @@ class BlockPart {
 public:
   BlockPart(const ProductIssue& issue, TensorMemory& memory, unsigned number)
       : issue_(issue), form_(*issue.form), shape_(issue.descriptor), memory_(memory), number_(number),
-        places_(row_places(form_, shape_)) {}
+        places_(row_places(form_, shape_)), has_disabled_(std::ranges::any_of(issue.disabled, std::identity())) {}
 
   void read_a() {
     const unsigned stored = stored_elements();
@@ -121,6 +136,32 @@ public:
     for (unsigned fold = 0; fold < places_.folds; ++fold)
       for (unsigned row = 0; row < places_.rows; ++row)
         read_memory_row(row, fold, a + (fold * places_.rows + row) * stored, stored);
+  }
+
+  // Is multiply_lanes() the way, which is the faster one?
+  bool multiplies_lanes() const {
+    return !form_.sparse && form_.scale_count == 0 && form_.kind != ProductKind::ti16 && shape_.k % 4 == 0;
+  }
+
+  // Adds the whole product; b[column * k + i]. A column of D lies in adjacent lanes of tensor memory, so that eight
+  // rows of A are a vector of multiply_tile, and eight columns of B are its rows.
+  void multiply_lanes(const float* b) {
+    const unsigned columns = shape_.n / places_.folds, k = shape_.k;
+    for (unsigned fold = 0; fold < places_.folds; ++fold) {
+      if (fold == 0 || form_.a_in_memory) turn_rows(fold);
+      for (unsigned column = 0; column < columns; column += tile_columns) {
+        const float* b_columns = b + (fold * columns + column) * k;
+        if (shape_.sums == SumType::f32 && !has_disabled_ && issue_.d_shift == 0) {
+          multiply_in_place(fold, column, b_columns);
+          continue;
+        }
+        float sums[most_rows * tile_columns];
+        load_lanes(fold, column, sums);
+        for (unsigned row = 0; row < places_.rows; row += lanes_together)
+          multiply_tile(b_columns, scratch().turned.data() + row * k, tile_columns, k, sums + row * tile_columns);
+        store_lanes(fold, column, sums);
+      }
+    }
   }
 
   // Adds the product for columns first to first + 7; b has them as rows of eight.
@@ -175,6 +216,87 @@ private:
       decode_elements(shape_.a_type, bytes, count, numbers);
     for (unsigned i = 0; shape_.negates_a && i < count; ++i)
       numbers[i] = -numbers[i];
+  }
+
+  // Makes vectors of eight rows of A.
+  void turn_rows(unsigned fold) {
+    const unsigned k = shape_.k;
+    const float* a = scratch().a.data() + (form_.a_in_memory ? fold * places_.rows * k : 0);
+    for (unsigned row = 0; row < places_.rows; row += lanes_together)
+      transpose_columns(a + row * k, k, scratch().turned.data() + row * k);
+  }
+
+  // f32 sums of eight columns from `column` on.
+  void multiply_in_place(unsigned fold, unsigned column, const float* b_columns) {
+    uint32_t* cells = memory_.column(tensor_address(issue_.d).column + column);
+    for (unsigned row = 0; row < places_.rows; row += lanes_together) {
+      auto* d = reinterpret_cast<float*>(cells + lane(row, fold));
+      for (unsigned i = 0; !issue_.adds && i < tile_columns; ++i)
+        std::fill_n(d + i * tensor_lanes, lanes_together, 0.0f);
+      multiply_tile(b_columns, scratch().turned.data() + row * shape_.k, tile_columns, shape_.k, d, tensor_lanes);
+      for (unsigned i = 0; i < tile_columns; ++i)
+        store_floats(d + i * tensor_lanes, cells + lane(row, fold) + i * tensor_lanes);
+    }
+  }
+
+  // Sums of eight columns from `column` on: for each eight rows, eight lanes of each column.
+  void load_lanes(unsigned fold, unsigned column, float* sums) {
+    if (!issue_.adds || shape_.sums == SumType::s32) return (void)std::fill_n(sums, places_.rows * tile_columns, 0.0f);
+    for (unsigned i = 0; i < tile_columns; ++i) {
+      const uint32_t* cells = memory_.column(tensor_address(issue_.d).column + column + i);
+      for (unsigned row = 0; row < places_.rows; row += lanes_together)
+        load_eight(cells + lane(row, fold), sums + row * tile_columns + i * lanes_together);
+    }
+  }
+
+  void load_eight(const uint32_t* cells, float* sums) const {
+    if (shape_.sums == SumType::f32)
+      std::memcpy(sums, cells, lanes_together * sizeof *sums);
+    else
+      for (unsigned i = 0; i < lanes_together; ++i)
+        sums[i] = semantics::to_float(semantics::Float16{static_cast<uint16_t>(cells[i])});
+    for (unsigned i = 0; issue_.d_shift && i < lanes_together; ++i)
+      sums[i] = std::ldexp(sums[i], -static_cast<int>(issue_.d_shift));
+  }
+
+  void store_lanes(unsigned fold, unsigned column, const float* sums) {
+    for (unsigned i = 0; i < tile_columns; ++i) {
+      uint32_t* cells = memory_.column(tensor_address(issue_.d).column + column + i);
+      for (unsigned row = 0; row < places_.rows; row += lanes_together)
+        store_eight(lane(row, fold), sums + row * tile_columns + i * lanes_together, cells);
+    }
+  }
+
+  void store_eight(uint32_t first, const float* sums, uint32_t* column) const {
+    const uint32_t disabled = has_disabled_ ? issue_.disabled[number_ * 4 + first / 32] >> first % 32 & 0xff : 0;
+    uint32_t* cells = column + first;
+    if (disabled || shape_.sums == SumType::f16)
+      for (unsigned i = 0; i < lanes_together; ++i)
+        cells[i] = disabled >> i & 1 ? cells[i] : stored(sums[i], cells[i]);
+    else if (shape_.sums == SumType::f32)
+      store_floats(sums, cells);
+    else
+      store_integers(sums, cells);
+  }
+
+  static void store_floats(const float* sums, uint32_t* cells) {
+    Floats eight;
+    std::memcpy(&eight, sums, sizeof eight);
+    const Words bits = eight == eight ? (Words)eight : Words{} + semantics::FloatTraits<float>::canonical_nan;
+    std::memcpy(cells, &bits, sizeof bits);
+  }
+
+  // As stored(), without branches on the sums.
+  void store_integers(const float* sums, uint32_t* cells) const {
+    Floats eight;
+    std::memcpy(&eight, sums, sizeof eight);
+    Words before{};
+    if (issue_.adds) std::memcpy(&before, cells, sizeof before);
+    const Words sum = __builtin_convertvector(eight, Words), wrapped = sum + before;
+    // The sign of a sum that overflows differs from those of both terms.
+    const Words overflows = ((wrapped ^ before) & (wrapped ^ sum)) < 0, limit = INT32_MAX ^ (before >> 31);
+    const Words clamped = shape_.saturates ? (overflows ? limit : wrapped) : wrapped;
+    std::memcpy(cells, &clamped, sizeof clamped);
   }
 
   void load_sums(unsigned fold, unsigned column, float* sums) {
@@ -268,6 +390,7 @@ private:
   TensorMemory& memory_;
   unsigned number_; // 1: the second block of the pair
   RowPlaces places_;
+  bool has_disabled_;
 };
 
 } // namespace
@@ -284,6 +407,10 @@ void carry_out(const ProductIssue& issue) {
   for (unsigned i = 0; i < blocks; ++i) {
     BlockPart part(issue, *memories[i], i);
     part.read_a();
+    if (part.multiplies_lanes()) {
+      part.multiply_lanes(b);
+      continue;
+    }
     for (unsigned first = 0; first < shape.n; first += tile_columns) {
       float tile[2 * most_elements * tile_columns];
       transpose_columns(b + first * shape.k, shape.k, tile);

@@ -145,11 +145,12 @@ constexpr unsigned rows_together = 8; // enough for independent sums, few enough
 
 // Multiplies eight rows. `length`: elements in a row of A, a compile-time constant where it is known.
 template <class Length>
-[[gnu::always_inline]] inline void multiply_rows(const float* a, const float* b, Length length, float* d) {
+[[gnu::always_inline]] inline void multiply_rows(const float* a, const float* b, Length length, float* d,
+                                                 size_t distance) {
   const size_t k = length;
   Row sums[rows_together];
   for (size_t i = 0; i < rows_together; ++i)
-    sums[i] = load_row(d + i * tile_columns);
+    sums[i] = load_row(d + i * distance);
 #pragma GCC unroll 4
   for (size_t step = 0; step < k; ++step) {
     const Row right = load_row(b + step * tile_columns);
@@ -159,17 +160,17 @@ template <class Length>
     }
   }
   for (size_t i = 0; i < rows_together; ++i)
-    store_row(d + i * tile_columns, sums[i]);
+    store_row(d + i * distance, sums[i]);
 }
 
 template <size_t k> using Constant = std::integral_constant<size_t, k>;
 
 } // namespace
 
-void multiply_tile(const float* a, const float* b, unsigned rows, unsigned k, float* d) {
+void multiply_tile(const float* a, const float* b, unsigned rows, unsigned k, float* d, size_t distance) {
   const auto multiply_all = [&](auto length) {
     for (size_t first = 0; first < rows; first += rows_together)
-      multiply_rows(a + first * length, b, length, d + first * tile_columns);
+      multiply_rows(a + first * length, b, length, d + first * distance, distance);
   };
   switch (k) { // the lengths of mma and wgmma
   case 8:

@@ -18,8 +18,8 @@ void transpose_columns(const float* columns, unsigned k, float* rows);
 // Transposes eight rows of eight 16-bit elements.
 void transpose_half_matrix(uint32_t* matrix);
 
-// d[row * 8 + column] += a[row * k + i] * b[i * 8 + column], for i in ascending order. rows: a multiple of 8.
-void multiply_tile(const float* a, const float* b, unsigned rows, unsigned k, float* d);
+// d[row * distance + column] += a[row * k + i] * b[i * 8 + column], for i in ascending order. rows: a multiple of 8.
+void multiply_tile(const float* a, const float* b, unsigned rows, unsigned k, float* d, size_t distance = tile_columns);
 
 // The same for a sparse A with `stored` elements in each row: element i is in column columns[row * stored + i]. rows: a
 // multiple of 8.

@@ -88,6 +88,7 @@ struct InstructionClass {
   unsigned multiply_adds = 0; // of a matrix product
   unsigned warps = 1;         // that execute it together
   const char* target = "sm_90";
+  std::string before, after; // the loop
 };
 
 // A wgmma with 128 columns that is waited for; its sums are the registers from 50 on.
@@ -96,6 +97,19 @@ std::string group_product(const std::string& form, char registers, const std::st
   for (int i = 0; i < 64; ++i)
     text += (i ? ", %" : "%") + std::string(1, registers) + std::to_string(50 + i);
   return text + "}, " + operands + "; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;";
+}
+
+// A tcgen05.mma of 128 rows and columns, issued by one lane. `types`: of sums, A and B in the instruction descriptor.
+InstructionClass tensor_product(const char* name, const std::string& kind, uint32_t types, unsigned k) {
+  constexpr uint32_t size = 128;
+  InstructionClass row{name, "@%p1 tcgen05.mma.cta_group::1.kind::" + kind + " [%r35], %rd13, %rd13, %r36, %p1;"};
+  row.multiply_adds = size * size * k;
+  row.target = "sm_100a";
+  row.before = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r8], 128; ld.shared.b32 %r35, [%r8];\n"
+               "or.b64 %rd13, %rd12, 0x400000000000; setp.eq.u32 %p1, %r9, 0; mov.b32 %r36, " +
+               std::to_string(types | size / 8 << 17 | size / 16 << 24) + ";\n";
+  row.after = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r35, 128;\n";
+  return row;
 }
 
 // %r10-12 hold pairs of f16 near one; %r1-3, %rd1-3, %f1-3, %d1-3, %h1-2 (b16), %p1-2 hold any values; %rd4 and %r4 are
@@ -217,6 +231,13 @@ const InstructionClass classes[] = {
      4, "sm_90a"},
     {"wgmma.m64n128k32 s8", group_product("m64n128k32.s32.s8.s8", 'r', "%rd12, %rd12, 1"), 1, 64 * 128 * 32, 4,
      "sm_90a"},
+    tensor_product("tcgen05.mma m128n128k16 f16", "f16", 1 << 4, 16),
+    tensor_product("tcgen05.mma m128n128k32 e4m3", "f8f6f4", 1 << 4, 32),
+    tensor_product("tcgen05.mma m128n128k32 s8", "i8", 2 << 4 | 1 << 7 | 1 << 10, 32),
+    {"mma.m16n8k16 f64",
+     "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%d10, %d11, %d12, %d13}, "
+     "{%d1, %d2, %d3, %d1, %d2, %d3, %d1, %d2}, {%d1, %d2, %d3, %d1}, {%d10, %d11, %d12, %d13};",
+     1, 2048},
     {"bar.sync", "bar.sync 0;"},
     {"guarded add", "@%p2 add.u32 %r1, %r1, %r2;"},
 };
@@ -228,7 +249,7 @@ std::string kernel_text(const InstructionClass& row, int copies_to_write, int tu
                      ".func (.param .b32 r) f(.param .b32 a)\n{\n.reg .b32 %x; ld.param.b32 %x, [a]; "
                      "add.u32 %x, %x, 1; st.param.b32 [r], %x; ret;\n}\n"
                      ".visible .entry k(.param .u64 data)\n{\n"
-                     ".reg .b32 %r<120>; .reg .b64 %rd<14>; .reg .f32 %f<120>; .reg .f64 %d<6>; .reg .b16 %h<4>;\n"
+                     ".reg .b32 %r<120>; .reg .b64 %rd<14>; .reg .f32 %f<120>; .reg .f64 %d<14>; .reg .b16 %h<4>;\n"
                      ".reg .pred %p<4>; .shared .align 16 .b8 s[8192]; .local .align 16 .b8 own[64];\n"
                      "ld.param.u64 %rd6, [data]; mov.u32 %r9, %tid.x; mul.wide.u32 %rd7, %r9, 4;\n"
                      "add.u64 %rd4, %rd6, %rd7; shl.b32 %r4, %r9, 2; mov.u32 %r8, s; add.u32 %r4, %r4, %r8;\n"
@@ -251,10 +272,12 @@ std::string kernel_text(const InstructionClass& row, int copies_to_write, int tu
                      "mov.b32 %r28, 0x38003C00; mov.b32 %r29, 0x3A003400; mov.b32 %r34, 0x7f7f7f7f;\n"
                      // Descriptor of a matrix at the start of shared memory, whose eight rows lie every 256 bytes.
                      "shr.u32 %r17, %r8, 4; cvt.u64.u32 %rd12, %r17; or.b64 %rd12, %rd12, 0x1000080000;\n"
-                     "mov.u32 %r6, 0;\nL:\n";
+                     "mov.u32 %r6, 0;\n" +
+                     row.before + "L:\n";
   for (int i = 0; i < copies_to_write; ++i)
     text += row.instruction + "\n";
-  text += "add.u32 %r6, %r6, 1; setp.lt.u32 %p3, %r6, " + std::to_string(turns) + "; @%p3 bra L;\nret;\n}\n";
+  text += "add.u32 %r6, %r6, 1; setp.lt.u32 %p3, %r6, " + std::to_string(turns) + "; @%p3 bra L;\n" + row.after +
+          "ret;\n}\n";
   return text;
 }
 
