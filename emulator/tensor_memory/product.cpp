@@ -45,6 +45,7 @@ struct Scratch {
   std::vector<float> a = std::vector<float>(4 * most_rows * most_elements); // one per fold
   std::vector<float> b = std::vector<float>(most_columns * 2 * most_elements);
   std::vector<float> turned = std::vector<float>(most_rows * most_elements);       // A of one fold, eight rows a vector
+  std::vector<float> scaled = std::vector<float>(most_columns * most_elements);    // B of one fold with its scales
   std::vector<uint8_t> kept = std::vector<uint8_t>(4 * most_rows * most_elements); // columns of a sparse A's elements
 };
 Scratch& scratch() {
@@ -139,8 +140,8 @@ public:
   }
 
   // Is multiply_lanes() the way, which is the faster one?
-  bool multiplies_lanes() const {
-    return !form_.sparse && form_.scale_count == 0 && form_.kind != ProductKind::ti16 && shape_.k % 4 == 0;
+  bool multiplies_lanes() {
+    return !form_.sparse && form_.kind != ProductKind::ti16 && (form_.scale_count == 0 || scales_are_exact());
   }
 
   // Adds the whole product; b[column * k + i]. A column of D lies in adjacent lanes of tensor memory, so that eight
@@ -148,9 +149,11 @@ public:
   void multiply_lanes(const float* b) {
     const unsigned columns = shape_.n / places_.folds, k = shape_.k;
     for (unsigned fold = 0; fold < places_.folds; ++fold) {
-      if (fold == 0 || form_.a_in_memory) turn_rows(fold);
+      if (fold == 0 || form_.a_in_memory || form_.scale_count) turn_rows(fold);
+      const float* b_of_fold = b + fold * columns * k;
+      if (form_.scale_count) b_of_fold = scaled_columns(fold, b_of_fold);
       for (unsigned column = 0; column < columns; column += tile_columns) {
-        const float* b_columns = b + (fold * columns + column) * k;
+        const float* b_columns = b_of_fold + column * k;
         if (shape_.sums == SumType::f32 && !has_disabled_ && issue_.d_shift == 0) {
           multiply_in_place(fold, column, b_columns);
           continue;
@@ -166,22 +169,19 @@ public:
 
   // Adds the product for columns first to first + 7; b has them as rows of eight.
   void multiply(unsigned first, const float* b) {
-    const unsigned in_fold = shape_.n / places_.folds;
-    const unsigned fold = first / in_fold, column = tensor_address(issue_.d).column + first % in_fold;
+    const unsigned in_fold = shape_.n / places_.folds, fold = first / in_fold, column = first % in_fold;
     const float* a = scratch().a.data() + (form_.a_in_memory ? fold * places_.rows * stored_elements() : 0);
-    if (form_.kind == ProductKind::ti16) return add_whole_products(fold, column, a, b);
-    float sums[most_rows * tile_columns];
-    if (shape_.sums == SumType::s32)
-      std::fill_n(sums, places_.rows * tile_columns, 0.0f);
-    else
-      load_sums(fold, column, sums);
+    if (form_.kind == ProductKind::ti16)
+      return add_whole_products(fold, tensor_address(issue_.d).column + column, a, b);
+    float lanes[most_rows * tile_columns], sums[most_rows * tile_columns];
+    load_lanes(fold, column, lanes);
+    turn_tiles(lanes, sums);
     if (form_.scale_count)
       multiply_scaled(first, fold, a, b, sums);
-    else if (form_.sparse)
-      multiply_sparse_tile(a, kept(fold), b, places_.rows, stored_elements(), sums);
     else
-      multiply_tile(a, b, places_.rows, shape_.k, sums);
-    store_sums(fold, column, sums);
+      multiply_sparse_tile(a, kept(fold), b, places_.rows, stored_elements(), sums);
+    turn_tiles(sums, lanes);
+    store_lanes(fold, column, lanes);
   }
 
 private:
@@ -218,12 +218,63 @@ private:
       numbers[i] = -numbers[i];
   }
 
-  // Makes vectors of eight rows of A.
+  // Makes vectors of eight rows of A, with their scales.
   void turn_rows(unsigned fold) {
     const unsigned k = shape_.k;
     const float* a = scratch().a.data() + (form_.a_in_memory ? fold * places_.rows * k : 0);
-    for (unsigned row = 0; row < places_.rows; row += lanes_together)
-      transpose_columns(a + row * k, k, scratch().turned.data() + row * k);
+    for (unsigned row = 0; row < places_.rows; row += lanes_together) {
+      float* turned = scratch().turned.data() + row * k;
+      transpose_columns(a + row * k, k, turned);
+      for (unsigned part = 0; part < form_.scale_count; ++part) {
+        float scales[lanes_together];
+        for (unsigned i = 0; i < lanes_together; ++i)
+          scales[i] = scale(issue_.a_scales, row + i, lane(row, fold) / lanes_of_quarter, shape_.a_scale_byte + part);
+        const unsigned in_part = k / form_.scale_count * lanes_together;
+        for (unsigned i = part * in_part; i < (part + 1) * in_part; ++i)
+          turned[i] *= scales[i % lanes_together];
+      }
+    }
+  }
+
+  // Columns of B with their scales, which are the same in all quarters of the fold's lanes.
+  const float* scaled_columns(unsigned fold, const float* b) {
+    const unsigned columns = shape_.n / places_.folds, k = shape_.k, in_part = k / form_.scale_count;
+    float* scaled = scratch().scaled.data();
+    for (unsigned column = 0; column < columns; ++column)
+      for (unsigned part = 0; part < form_.scale_count; ++part) {
+        const float factor =
+            scale(issue_.b_scales, column, lane(0, fold) / lanes_of_quarter, shape_.b_scale_byte + part);
+        for (unsigned i = part * in_part; i < (part + 1) * in_part; ++i)
+          scaled[column * k + i] = b[column * k + i] * factor;
+      }
+    return scaled;
+  }
+
+  // Are elements times their scales exact in f32, so that a product of two of them is that of elements and scales? An
+  // element is below 2^16, and its lowest bit at least 2^-16. All quarters of lanes must have the same scales of B.
+  bool scales_are_exact() {
+    const unsigned columns = shape_.n / places_.folds;
+    for (unsigned fold = 0; fold < places_.folds; ++fold) {
+      const uint32_t first = lane(0, fold) / lanes_of_quarter, last = lane(places_.rows - 1, fold) / lanes_of_quarter;
+      for (unsigned row = 0; row < places_.rows; ++row)
+        if (!is_exact_scale(scale_word(issue_.a_scales, row, lane(row, fold) / lanes_of_quarter))) return false;
+      for (unsigned column = 0; column < columns; ++column) {
+        const uint32_t word = scale_word(issue_.b_scales, column, first);
+        if (!is_exact_scale(word)) return false;
+        for (uint32_t quarter = first + 1; quarter <= last; ++quarter)
+          if (scale_word(issue_.b_scales, column, quarter) != word) return false;
+      }
+    }
+    return true;
+  }
+
+  // Of all four scales in a word.
+  bool is_exact_scale(uint32_t word) const {
+    constexpr uint32_t largest = 127 + 127 - 16, not_a_number = 0xff; // of ue8m0: 2^111
+    if (shape_.scale_type != ScalarType::ue8m0) return true;
+    for (unsigned i = 0; i < 4; ++i)
+      if (const uint32_t code = word >> 8 * i & 0xff; code > largest && code != not_a_number) return false;
+    return true;
   }
 
   // f32 sums of eight columns from `column` on.
@@ -237,6 +288,12 @@ private:
       for (unsigned i = 0; i < tile_columns; ++i)
         store_floats(d + i * tensor_lanes, cells + lane(row, fold) + i * tensor_lanes);
     }
+  }
+
+  // Exchanges rows and columns of each eight rows' sums.
+  void turn_tiles(const float* from, float* to) const {
+    for (unsigned row = 0; row < places_.rows; row += lanes_together)
+      transpose_columns(from + row * tile_columns, lanes_together, to + row * tile_columns);
   }
 
   // Sums of eight columns from `column` on: for each eight rows, eight lanes of each column.
@@ -299,20 +356,6 @@ private:
     std::memcpy(cells, &clamped, sizeof clamped);
   }
 
-  void load_sums(unsigned fold, unsigned column, float* sums) {
-    if (!issue_.adds) return (void)std::fill_n(sums, places_.rows * tile_columns, 0.0f);
-    for (unsigned i = 0; i < tile_columns; ++i) {
-      const uint32_t* cells = memory_.column(column + i);
-      for (unsigned row = 0; row < places_.rows; ++row) {
-        const uint32_t cell = cells[lane(row, fold)];
-        float& sum = sums[row * tile_columns + i];
-        sum = shape_.sums == SumType::f32 ? std::bit_cast<float>(cell)
-                                          : semantics::to_float(semantics::Float16{static_cast<uint16_t>(cell)});
-        if (issue_.d_shift) sum = std::ldexp(sum, -static_cast<int>(issue_.d_shift));
-      }
-    }
-  }
-
   bool is_disabled(uint32_t lane) const { return issue_.disabled[number_ * 4 + lane / 32] >> lane % 32 & 1; }
 
   uint32_t stored(float sum, uint32_t before) const {
@@ -321,16 +364,6 @@ private:
     const int64_t exact =
         static_cast<int64_t>(static_cast<int32_t>(sum)) + (issue_.adds ? static_cast<int32_t>(before) : 0);
     return static_cast<uint32_t>(shape_.saturates ? std::clamp<int64_t>(exact, INT32_MIN, INT32_MAX) : exact);
-  }
-
-  void store_sums(unsigned fold, unsigned column, const float* sums) {
-    for (unsigned i = 0; i < tile_columns; ++i) {
-      uint32_t* cells = memory_.column(column + i);
-      for (unsigned row = 0; row < places_.rows; ++row) {
-        const uint32_t at = lane(row, fold);
-        if (!is_disabled(at)) cells[at] = stored(sums[row * tile_columns + i], cells[at]);
-      }
-    }
   }
 
   // Sums of products of 22 bits do not fit in f32.
@@ -351,11 +384,13 @@ private:
     }
   }
 
+  uint32_t scale_word(uint32_t place, unsigned line, unsigned quarter) {
+    return memory_.cell(quarter * lanes_of_quarter + line % 32, tensor_address(place).column + line / 32);
+  }
+
   // Returns the scale of row or column `line`, for the rows in this quarter of the lanes.
   float scale(uint32_t place, unsigned line, unsigned quarter, unsigned byte) {
-    const TensorAddress at = tensor_address(place);
-    const uint32_t word = memory_.cell(quarter * lanes_of_quarter + line % 32, at.column + line / 32);
-    const uint32_t code = word >> byte * 8 & 0xff;
+    const uint32_t code = scale_word(place, line, quarter) >> byte * 8 & 0xff;
     return shape_.scale_type == ScalarType::ue8m0 ? semantics::decode_ue8m0(code)
                                                   : semantics::decode<semantics::e4m3_format>(code & 0x7f);
   }

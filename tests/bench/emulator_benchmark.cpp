@@ -100,15 +100,20 @@ std::string group_product(const std::string& form, char registers, const std::st
 }
 
 // A tcgen05.mma of 128 rows and columns, issued by one lane. `types`: of sums, A and B in the instruction descriptor.
-InstructionClass tensor_product(const char* name, const std::string& kind, uint32_t types, unsigned k) {
+// `scales`: their columns in tensor memory, for block-scaled kinds.
+InstructionClass tensor_product(const char* name, const std::string& kind, uint32_t types, unsigned k,
+                                const std::string& scales = "") {
   constexpr uint32_t size = 128;
-  InstructionClass row{name, "@%p1 tcgen05.mma.cta_group::1.kind::" + kind + " [%r35], %rd13, %rd13, %r36, %p1;"};
+  InstructionClass row{name, "@%p1 tcgen05.mma.cta_group::1.kind::" + kind + " [%r35], %rd13, %rd13, %r36" + scales +
+                                 ", %p1;"};
   row.multiply_adds = size * size * k;
   row.target = "sm_100a";
-  row.before = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r8], 128; ld.shared.b32 %r35, [%r8];\n"
+  row.before = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r8], 256; ld.shared.b32 %r35, [%r8];\n"
                "or.b64 %rd13, %rd12, 0x400000000000; setp.eq.u32 %p1, %r9, 0; mov.b32 %r36, " +
-               std::to_string(types | size / 8 << 17 | size / 16 << 24) + ";\n";
-  row.after = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r35, 128;\n";
+               std::to_string(types | size / 8 << 17 | (scales.empty() ? size / 16 << 24 : size / 128 << 27)) +
+               ";\n"
+               "add.u32 %r37, %r35, 128;\n";
+  row.after = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r35, 256;\n";
   return row;
 }
 
@@ -234,6 +239,10 @@ const InstructionClass classes[] = {
     tensor_product("tcgen05.mma m128n128k16 f16", "f16", 1 << 4, 16),
     tensor_product("tcgen05.mma m128n128k32 e4m3", "f8f6f4", 1 << 4, 32),
     tensor_product("tcgen05.mma m128n128k32 s8", "i8", 2 << 4 | 1 << 7 | 1 << 10, 32),
+    tensor_product("tcgen05.mma m128n128k32 mxf8", "mxf8f6f4.block_scale.scale_vec::1X", 1 << 23, 32,
+                   ", [%r37], [%r37]"),
+    tensor_product("tcgen05.mma m128n128k64 mxf4", "mxf4.block_scale.scale_vec::2X", 1 << 23 | 1 << 7 | 1 << 10, 64,
+                   ", [%r37], [%r37]"),
     {"mma.m16n8k16 f64",
      "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%d10, %d11, %d12, %d13}, "
      "{%d1, %d2, %d3, %d1, %d2, %d3, %d1, %d2}, {%d1, %d2, %d3, %d1}, {%d10, %d11, %d12, %d13};",

@@ -26,7 +26,11 @@ struct Scale {
   uint32_t code;
   double value;
 };
-constexpr std::array<Scale, 4> exponents = {{{127, 1}, {128, 2}, {126, 0.5}, {130, 8}}};          // ue8m0
+constexpr std::array<Scale, 4> exponents = {{{127, 1}, {128, 2}, {126, 0.5}, {130, 8}}}; // ue8m0
+// The ends of ue8m0, without and with scales by which an element overflows f32 before it is multiplied.
+constexpr std::array<Scale, 4> extremes = {{{0, 0x1p-127}, {238, 0x1p111}, {1, 0x1p-126}, {127, 1}}};
+constexpr std::array<Scale, 4> overflowing = {{{0, 0x1p-127}, {239, 0x1p112}, {254, 0x1p127}, {100, 0x1p-27}}};
+constexpr std::array<Scale, 4> with_nan = {{{255, NAN}, {120, 0x1p-7}, {127, 1}, {130, 8}}};
 constexpr std::array<Scale, 4> fractions = {{{0x38, 1}, {0x3c, 1.5}, {0x30, 0.5}, {0x45, 3.25}}}; // ue4m3
 
 struct Scaled {
@@ -37,6 +41,8 @@ struct Scaled {
   bool by_fractions = false;
   unsigned m = 128, n = 32, group = 1;
   unsigned a_byte = 0, b_byte = 0;
+  const std::array<Scale, 4>* codes = nullptr; // of scales; nullptr: ordinary ones
+  bool single = false;                         // one element of each line is not zero: sums have one term
   unsigned k() const { return packed ? 64 : 32; }
   unsigned rows() const { return m / group; }
   uint32_t descriptor() const {
@@ -100,9 +106,9 @@ void fill_images(const Scaled& product, std::mt19937& random, std::vector<uint8_
     uint8_t* image = images.data() + block * bytes_of_image;
     for (unsigned i = 0; i < product.k(); ++i) {
       for (unsigned row = 0; row < product.rows(); ++row)
-        a.put(image, row, i, product.a.codes[random() % 4]);
+        a.put(image, row, i, product.a.codes[product.single ? (i == 5 ? 1 + random() % 3 : 0) : random() % 4]);
       for (unsigned column = 0; column < product.n / product.group; ++column)
-        b.put(image, column, i, product.b.codes[random() % 4]);
+        b.put(image, column, i, product.b.codes[product.single ? (i == 5 ? 1 + random() % 3 : 0) : random() % 4]);
     }
   }
 }
@@ -124,7 +130,7 @@ void check_scaled(const Scaled& product, unsigned seed) {
   const auto cell = [&](unsigned block, uint32_t lane, uint32_t column) -> uint32_t& {
     return before[(block * 128 + lane) * kernel.columns + column];
   };
-  const auto& codes = product.by_fractions ? fractions : exponents;
+  const auto& codes = product.codes ? *product.codes : product.by_fractions ? fractions : exponents;
   const auto scales = [&](bool of_b, unsigned lines, unsigned block, uint32_t first) {
     for (unsigned line = 0; line < lines; ++line) {
       const auto [lane, column] = scale_place(product, of_b, line);
@@ -178,7 +184,9 @@ void check_scaled(const Scaled& product, unsigned seed) {
                  b.value(kernel.shared.data() + column / part * bytes_of_image, column % part, i) * scale;
         }
         const auto [lane, place] = layout.place(row, column);
-        wrong += std::bit_cast<float>(after[(block * 128 + lane) * kernel.columns + place]) != sum;
+        const uint32_t expected =
+            std::isnan(sum) ? 0x7fffffff : std::bit_cast<uint32_t>(static_cast<float>(sum) + 0.0f);
+        wrong += after[(block * 128 + lane) * kernel.columns + place] != expected;
       }
   CHECK(wrong == 0);
 }
@@ -229,6 +237,22 @@ TEST_CASE("kind::mxf4 and kind::mxf4nvf4: two or four scales") {
                   .by_fractions = by_fractions},
                  seed++);
   }
+}
+
+TEST_CASE("scales at the ends of their range: products are rounded once, to infinity or a subnormal number too") {
+  unsigned seed = 400;
+  for (const auto* codes : {&extremes, &overflowing, &with_nan})
+    for (const Narrow& a : {e4m3, e5m2, e2m1}) {
+      check_scaled({.a = a, .b = e5m2, .scales = 1, .codes = codes, .single = true}, seed++);
+      check_scaled({.kind = "mxf4.block_scale.scale_vec::2X",
+                    .a = e2m1,
+                    .b = e2m1,
+                    .scales = 2,
+                    .packed = true,
+                    .codes = codes,
+                    .single = true},
+                   seed++);
+    }
 }
 
 TEST_CASE("scaled products of a pair of blocks") {
