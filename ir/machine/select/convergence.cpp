@@ -7,6 +7,7 @@
 #include "ir/machine/figures/heuristics.h"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 namespace ptxrewrite::ir {
@@ -23,7 +24,8 @@ public:
              const UniformValues& uniform)
       : context_(context), function_(context.function), flow_(flow), post_dominators_(post_dominators),
         uniform_(uniform), loops_(function_, flow, context.dominators), at_entry_(function_.blocks.size()),
-        at_loop_(function_.blocks.size()), branch_of_(function_.blocks.size(), SIZE_MAX) {
+        at_loop_(function_.blocks.size()), branch_of_(function_.blocks.size(), SIZE_MAX),
+        joining_(function_.blocks.size()) {
     for (BlockId block : function_.layout)
       if (flow.reachable(block)) find_branch(block);
     while (step()) {
@@ -64,20 +66,19 @@ private:
     if (!branch.join && has(context_.capability, MachineFact::joining_barriers)) return;
     branch.inside.resize(function_.blocks.size());
     LoopId loop = loops_.innermost(block);
-    std::vector<BlockId> work{block};
-    while (!work.empty()) {
-      BlockId now = work.back();
-      work.pop_back();
-      for (EdgeId edge : function_.successors(now)) {
+    std::vector<BlockId> blocks{block}; // the branch's, then those inside
+    for (size_t at = 0; at < blocks.size(); ++at) {
+      for (EdgeId edge : function_.successors(blocks[at])) {
         BlockId next = function_.edges[edge].to;
-        if (now == block && loop && !loops_.contains(loop, next)) branch.loop = loop;
+        if (at == 0 && loop && !loops_.contains(loop, next)) branch.loop = loop;
         if (next == branch.join || branch.inside[next.index()]) continue;
         branch.inside[next.index()] = true;
-        work.push_back(next);
+        blocks.push_back(next);
       }
     }
-    measure(branch);
+    measure(branch, std::span(blocks).subspan(1));
     branch_of_[block.index()] = branches_.size();
+    if (branch.join) joining_[branch.join.index()].push_back(branches_.size());
     branches_.push_back(std::move(branch));
   }
 
@@ -87,11 +88,10 @@ private:
     return form.kind == InstructionClass::load && (form.effects.volatile_result || form.effects.atomic);
   }
 
-  void measure(Branch& branch) const {
+  void measure(Branch& branch, std::span<const BlockId> inside) const {
     uint32_t work = 0;
     const uint32_t depth = branch.join ? loops_.depth(branch.join) : 0;
-    for (BlockId block : function_.layout) {
-      if (!branch.inside[block.index()]) continue;
+    for (BlockId block : inside) {
       const bool loops = loops_.depth(block) > depth;
       for (InstructionId id : function_.instructions_in(block)) {
         const Form* form = context_.form(id);
@@ -125,8 +125,9 @@ private:
     if (size_t index = branch_of_[from.index()]; index != SIZE_MAX && branches_[index].join != to) lanes = Lanes::apart;
     // The outermost of the branches that reconverge there.
     const Branch* outermost = nullptr;
-    for (const Branch& branch : branches_) {
-      if (branch.join != to || !(branch.inside[from.index()] || branch.block == from)) continue;
+    for (size_t index : joining_[to.index()]) {
+      const Branch& branch = branches_[index];
+      if (!branch.inside[from.index()] && branch.block != from) continue;
       if (!outermost || depth(branch) < depth(*outermost)) outermost = &branch;
     }
     if (outermost) lanes = gathered(*outermost);
@@ -158,8 +159,9 @@ private:
   const PostDominatorTree& post_dominators_;
   const UniformValues& uniform_;
   LoopForest loops_;
-  std::vector<Lanes> at_entry_, at_loop_; // by BlockId; at_loop_: for loop headers, on entry from outside the loop
-  std::vector<size_t> branch_of_;         // by BlockId
+  std::vector<Lanes> at_entry_, at_loop_;    // by BlockId; at_loop_: for loop headers, on entry from outside the loop
+  std::vector<size_t> branch_of_;            // by BlockId
+  std::vector<std::vector<size_t>> joining_; // by BlockId: indices of branches that reconverge there
   std::vector<Branch> branches_;
 };
 

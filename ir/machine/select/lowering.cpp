@@ -66,7 +66,8 @@ public:
     if (is_first_generation()) context_.low_halves = low_halves(function);
   }
 
-  void run() {
+  // `only_exchanges`: until has_slow_exchanges() is known.
+  void run(bool only_exchanges = false) {
     result_.costs_.assign(function_.instructions.size(), {});
     if (function_.is_entry) result_.prologue_ = 1; // the stack pointer
     context_.needed = needed_instructions(function_, flow_, values_);
@@ -98,6 +99,7 @@ public:
       has_slow_exchanges_ = slow_paths > 0;
       result_.subroutines_ += slow_paths;
     }
+    if (only_exchanges) return;
     if (function_.is_ssa) measure_unrolling();
     if (function_.is_ssa && !is_first_generation()) weigh_split_pointers(context_, result_);
     if (function_.is_entry) add_called_functions();
@@ -479,7 +481,7 @@ Lowering lower_tidied(Function& function, const ControlFlow& flow, uint32_t comp
   if (tidy && tidy->crosses_blocks && has(compute_capability, MachineFact::separate_lanes) && has_exchanges(function)) {
     Lowering untidy;
     Lowerer lowerer(function, flow, dominators, compute_capability, untidy, nullptr);
-    lowerer.run();
+    lowerer.run(true);
     if (lowerer.has_slow_exchanges()) tidy = tidied(function, flow, dominators, compute_capability, false);
   }
   std::vector<bool> moves;
