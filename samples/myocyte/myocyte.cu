@@ -1,9 +1,10 @@
 // Simulates a heart muscle cell: 91 ordinary differential equations, by Fehlberg's method of orders 7 and 8 in adaptive
 // steps. Stands for myocyte of Rodinia (RegLess).
 // Written for this project from the model (membrane currents, calcium and its buffers: 46 equations; calmodulin and its
-// enzymes in three compartments: 15 each). One thread a cell, in blocks of 32, each with arrays of its own in global
-// memory, so lanes are far apart; slopes are one long block of code with exponentials, logarithms and powers, whose
-// values outnumber the registers. Numbers are float: so were the benchmark's constants for the GPUs of its time.
+// enzymes in three compartments: 15 each). Slopes are one long block of code with exponentials, logarithms and powers,
+// whose values outnumber the registers. By default the benchmark solves on the host and evaluates one cell at a time,
+// by two threads of two blocks; for many cells a thread of a block of 32 solves each, with arrays of its own in global
+// memory, so lanes are far apart. Numbers are float: so were the benchmark's constants for the GPUs of its time.
 
 constexpr int EQUATIONS = 91;
 constexpr int PARAMETERS = 18;
@@ -230,7 +231,7 @@ __device__ __forceinline__ void concentrations(const float *y, const Currents &c
 }
 
 // Calmodulin with none, two or four calcium ions, free (0 to 2), buffered (3 to 5), on a kinase (6 to 10) and on
-// calcineurin (11 to 14). Returns the calcium that it takes, in micromoles a millisecond.
+// calcineurin (11 to 14). Returns the calcium that the cell gains, in micromoles a millisecond.
 __device__ __forceinline__ float calmodulin(const float *y, float calcium, const float *totals, float k, float mg,
                                             float *slope) {
     const float kd2 = mg <= 1.0f ? 0.0025f * (1.0f + k / 0.94f - mg / 0.012f) * (1.0f + k / 8.1f + mg / 0.022f)
@@ -312,7 +313,8 @@ __device__ __forceinline__ void exchange_calmodulin(const float *y, const float 
     }
 }
 
-__device__ __forceinline__ void slopes(float time, const float *y, const float *parameters, float *slope) {
+// The cell's own 46 equations.
+__device__ __forceinline__ void cell_slopes(float time, const float *y, const float *parameters, float *slope) {
     gates(y, slope);
     const Currents currents = membrane(y, slope);
     concentrations(y, currents, slope);
@@ -322,17 +324,40 @@ __device__ __forceinline__ void slopes(float time, const float *y, const float *
     const float paced = fmodf(time, parameters[0]) <= 5.0f ? 9.5f : 0.0f;
     slope[VOLTAGE] = paced - currents.others - currents.sodium[0] - currents.sodium[1] - currents.calcium[0] -
                      currents.calcium[1];
+}
+
+__device__ __forceinline__ float calmodulin_slopes(int place, const float *y, const float *parameters, float *slope) {
+    const int first = CALMODULIN + CALMODULIN_STATES * place;
+    return calmodulin(y + first, 1e3f * y[CALCIUM + place], parameters + 1 + 5 * place, parameters[16], parameters[17],
+                      slope + first);
+}
+
+__device__ __forceinline__ void slopes(float time, const float *y, const float *parameters, float *slope) {
+    cell_slopes(time, y, parameters, slope);
 #pragma unroll
     for (int place = 0; place < 3; ++place) {
-        const int first = CALMODULIN + CALMODULIN_STATES * place;
-        const float taken = calmodulin(y + first, 1e3f * y[CALCIUM + place], parameters + 1 + 5 * place, parameters[16],
-                                       parameters[17], slope + first);
-        slope[CALCIUM + place] += 1e-3f * taken;
+        slope[CALCIUM + place] += 1e-3f * calmodulin_slopes(place, y, parameters, slope);
     }
     exchange_calmodulin(y, parameters, slope);
     for (int i = 0; i < EQUATIONS; ++i) {
         if (!isfinite(slope[i])) {
             slope[i] = 1e-4f;
+        }
+    }
+}
+
+// One evaluation, for a solver on the host: a block for the cell, one for calmodulin, one thread of each.
+extern "C" __global__ void myocyte_slopes(float time, const float *y, float *slope, const float *parameters,
+                                          float *gained) {
+    if (threadIdx.x != 0) {
+        return;
+    }
+    if (blockIdx.x == 0) {
+        cell_slopes(time, y, parameters, slope);
+    } else {
+#pragma unroll
+        for (int place = 0; place < 3; ++place) {
+            gained[place] = calmodulin_slopes(place, y, parameters, slope);
         }
     }
 }
