@@ -103,6 +103,32 @@ __device__ __forceinline__ float diffused(const float *field, float edge, int ro
     return value;
 }
 
+// The sum of a number of each thread, for all of them.
+__device__ __forceinline__ float block_sum(float *buffer, float value) {
+    const int thread = threadIdx.x;
+    buffer[thread] = value;
+    __syncthreads();
+    if (thread >= FOLD) {
+        buffer[thread - FOLD] += buffer[thread];
+    }
+    __syncthreads();
+    for (int half = FOLD / 2; half > 0; half /= 2) {
+        if (thread < half) {
+            buffer[thread] += buffer[thread + half];
+        }
+        __syncthreads();
+    }
+    return buffer[0];
+}
+
+__device__ __forceinline__ void copy_pixels(const float *from, float *to, int pixels, int columns) {
+    for (int pixel = threadIdx.x; pixel < pixels; pixel += THREADS) {
+        const int row = pixel / columns;
+        const int column = pixel % columns;
+        to[row * columns + column] = from[row * columns + column];
+    }
+}
+
 // The field of each cell, a block each. `cells` has three numbers a cell: where its pixels start, rows, columns.
 extern "C" __global__ void leukocyte_track(float *fields, const float *edges, const int *cells, float vx, float vy,
                                            float smoothness, int most_rounds, float enough, int *rounds) {
@@ -117,13 +143,7 @@ extern "C" __global__ void leukocyte_track(float *fields, const float *edges, co
     const float *edge = edges + cells[3 * blockIdx.x];
     const int turns = (rows * columns + THREADS - 1) / THREADS;
 
-    for (int turn = 0; turn < turns; ++turn) {
-        const int row = (thread + turn * THREADS) / columns;
-        const int column = (thread + turn * THREADS) % columns;
-        if (row < rows) {
-            field[row * columns + column] = own_field[row * columns + column];
-        }
-    }
+    copy_pixels(own_field, field, rows * columns, columns);
     if (thread == 0) {
         converged = 0;
     }
@@ -167,32 +187,15 @@ extern "C" __global__ void leukocyte_track(float *fields, const float *edges, co
             __syncthreads();
         }
 
-        buffer[thread] = change;
-        __syncthreads();
-        if (thread >= FOLD) {
-            buffer[thread - FOLD] += buffer[thread];
-        }
-        __syncthreads();
-        for (int half = FOLD / 2; half > 0; half /= 2) {
-            if (thread < half) {
-                buffer[thread] += buffer[thread + half];
-            }
-            __syncthreads();
-        }
-        if (thread == 0 && buffer[0] / (rows * columns) < enough) {
+        const float sum = block_sum(buffer, change);
+        if (thread == 0 && sum / (rows * columns) < enough) {
             converged = 1;
         }
         __syncthreads();
         ++round;
     }
 
-    for (int turn = 0; turn < turns; ++turn) {
-        const int row = (thread + turn * THREADS) / columns;
-        const int column = (thread + turn * THREADS) % columns;
-        if (row < rows) {
-            own_field[row * columns + column] = field[row * columns + column];
-        }
-    }
+    copy_pixels(field, own_field, rows * columns, columns);
     if (thread == 0) {
         rounds[blockIdx.x] = round;
     }
