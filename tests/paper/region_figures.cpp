@@ -102,9 +102,14 @@ bool measure(Function& function, uint32_t capability, const Options& options, Fi
   AllocationOptions wanted{.compute_capability = capability, .predicate_limit = 64, .keep_names = true};
   Status status = construct_ssa(function);
   if (!status.ok()) return true;
-  if (options.schedule)
+  if (options.schedule) {
     schedule(function,
              {.goal = ScheduleGoal::early_loads, .compute_capability = capability, .live_limit = options.limits.live});
+    // Values of one name that overlap in the new order get names of their own, as in a scheduled text.
+    destruct_ssa(function);
+    status = construct_ssa(function);
+    if (!status.ok()) return true;
+  }
   Result<Allocation> allocation = allocate_registers(function, wanted);
   if (!allocation) {
     std::printf("%s: %s\n", name.c_str(), allocation.error().message.c_str());
