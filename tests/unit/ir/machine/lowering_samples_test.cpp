@@ -174,8 +174,10 @@ TEST_CASE("which of two versions is longer") {
   }
   constexpr uint32_t capabilities[] = {75, 80, 90};
   std::vector<tests::VersionPair> by_text, by_pass;
-  // Each version is tested on one machine, and each pipeline with a third of the samples: all would take minutes.
-  size_t turn = 0, sample = 0;
+  // Each version is tested on one machine, and each pipeline with a third of the samples: all would take minutes. The
+  // thirds differ, since some pipelines meet mostly samples that they change by an instruction or two: with 69 samples
+  // the first has 77 %, this one 88 %.
+  size_t turn = 0, sample = 2;
   for (const std::string& text : sample_texts()) {
     for (const auto& [version, changed] : tests::versions_of(text))
       append(by_text, pairs_of(text, version, changed, capabilities[turn++ % 3]));
