@@ -14,6 +14,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <set>
 
 namespace ptxrewrite::emulator {
 namespace generated {
@@ -25,7 +26,9 @@ constexpr uint64_t worth_planning = 20'000;
 // Per micro-operation of a plan: warp instructions of its pieces that were interpreted before it becomes quick code,
 // and that quick code has executed before it becomes full code. Executing so many takes as long as compiling one
 // micro-operation: so a kernel that ends just then has lost no more than it had taken anyway (README.md).
-constexpr uint64_t worth_of_quick = 10'000, worth_of_full = 60'000;
+constexpr uint64_t worth_of_quick = 10'000, worth_of_full = 30'000;
+// The same for micro-operations that other code has already, if code is wanted at once.
+constexpr uint64_t worth_of_covered = 1'000;
 // Entries after which it is decided whether code executes enough each time, and warp instructions that are enough.
 constexpr uint64_t trial_entries = 512, enough_of_an_entry = 5;
 // Wrong guesses before code is made again, and how often that is done at most.
@@ -188,10 +191,22 @@ private:
     };
     auto plan = std::make_shared<Plan>(
         *entry.code, index, uniform ? uniform_registers(*entry.code, index, warp) : UniformAtEntry(), has_code);
-    if (executed_of(*plan) < plan->size() * worth_of_operation) {
+    // Code that is wanted at once is limited too: most of a long kernel can be reached from each of its entries, and is
+    // not compiled again for another entry before it has executed enough.
+    std::set<uint32_t>& covered = covered_[warp.active == full_mask][uniform];
+    const uint64_t wanted =
+        worth_of_operation != 0 ? plan->size() * worth_of_operation : size_within(*plan, covered) * worth_of_covered;
+    if (!entry.version_for(warp, uniform).code.load() && executed_of(*plan) < wanted) {
       entry.worth = entry.executed.load() * 2;
       return nullptr;
     }
+    for (const auto& [first, piece] : plan->pieces)
+      if (plan->code.is_region(first)) {
+        RegionEntry& inside = entries_[plan->code.op(first).extra];
+        covered.insert(plan->code.op(first).extra);
+        inside.executed = 0; // has been counted
+        inside.worth = 0;
+      }
     std::vector<const std::byte*> frames{warp.activation->registers};
     for (const Warp& other : warp.block->warps) // that came here before; frames of calls are not to be found
       if (warp.activation == &warp.root && &other != &warp && other.root.registers)
@@ -210,6 +225,14 @@ private:
       sum += executed / all * std::min<uint64_t>(all, piece.past - piece.first);
     }
     return sum;
+  }
+
+  // Micro-operations of the plan in regions that code has been made of.
+  static uint64_t size_within(const Plan& plan, const std::set<uint32_t>& covered) {
+    uint64_t size = 0;
+    for (const auto& [first, piece] : plan.pieces)
+      if (plan.code.is_region(first) && covered.contains(plan.code.op(first).extra)) size += piece.past - piece.first;
+    return size;
   }
 
   // `lock`: of mutex_, which is open while LLVM works.
@@ -278,6 +301,8 @@ private:
   std::vector<std::unique_ptr<FunctionCode>> codes_;
   std::vector<RegionEntry> entries_; // by region
   std::vector<std::unique_ptr<EntryCode>> made_;
+  std::set<uint32_t> covered_[2]
+                             [2]; // regions that code has been made of: by the kind of warps, as RegionEntry::versions
   std::mutex mutex_;
 };
 
