@@ -24,8 +24,7 @@ namespace {
 // code. Warp instructions that an entry interprets before a plan is made.
 constexpr uint64_t worth_planning = 20'000;
 // Per micro-operation of a plan: warp instructions of its pieces that were interpreted before it becomes quick code,
-// and that quick code has executed before it becomes full code. Executing so many takes as long as compiling one
-// micro-operation: so a kernel that ends just then has lost no more than it had taken anyway (README.md).
+// and that quick code has executed before it becomes full code. README.md has what both cost.
 constexpr uint64_t worth_of_quick = 10'000, worth_of_full = 30'000;
 // The same for micro-operations that other code has already, if code is wanted at once.
 constexpr uint64_t worth_of_covered = 1'000;
