@@ -127,6 +127,8 @@ struct LaunchResult {
   std::optional<Failure> failure;
 };
 
+struct KernelImage;
+
 class Program {
 public:
   // `module` and `memory` must outlive the program. Returns an error if a variable cannot be placed.
@@ -140,6 +142,8 @@ public:
   virtual Status check_supported(std::string_view kernel) = 0;
   // Bytes of shared memory of a block that the kernel declares, without dynamic memory. Errors: as launch.
   virtual Result<uint64_t> static_shared(std::string_view kernel) = 0;
+  // Returns the image of a kernel, for tools that look at its code. Errors: as launch.
+  virtual Result<KernelImage*> decoded(std::string_view kernel) = 0;
   // The bytes of a .global or .const variable of the module, for reading and writing; empty if there is none.
   virtual std::span<std::byte> variable(std::string_view name) = 0;
   // Generic address of a .global or .const variable; 0 if there is none.

@@ -20,12 +20,18 @@ struct MicroOp;
 // compilation. Launches that are watched (check, observers, count_memory, machines) are always interpreted.
 enum class Engine : uint8_t { automatic, interpreter, generated };
 
+// How code is compiled. quick: in little time; full: to run as fast as it can.
+enum class CodeTier : uint8_t { quick, full };
+
 // In LaunchRequest::machines; if absent: the process's default_engine().
 struct EngineSetting {
   std::optional<Engine> engine;
   // automatic: warp instructions that are interpreted before code is made of what follows them; nothing: as many as
   // compiling is worth. Tests set a small number.
   std::optional<uint64_t> worth{};
+  // All code is of this tier; nothing: quick code first, full code instead of it when that has executed as much as
+  // compiling is worth.
+  std::optional<CodeTier> tier{};
 };
 
 // The code of one kernel for one launch: while this object exists, region entries of the
@@ -44,11 +50,28 @@ Engine& default_engine();
 // Warp instructions that generated code has executed in this process, by all launches that have ended. Tests of the
 // generator want to know that it did something.
 std::atomic<uint64_t>& warp_instructions_by_code();
+// Plans for which code of the tier has been requested in this process. Tests of the decisions want to know.
+std::atomic<uint64_t>& code_requests(CodeTier tier);
 // By its word: auto, interpreter, generated. Nothing: it is none of them.
 std::optional<Engine> engine_of(std::string_view word);
 std::string word_of(Engine engine);
 // Returns an empty string if this machine has a generator, else the reason why not.
 std::string why_no_generator();
+
+// What making code of a whole kernel costs: processor milliseconds by step.
+struct CompileCost {
+  uint64_t instructions = 0, micro_operations = 0, functions = 0, object_bytes = 0;
+  double plan = 0, write = 0, passes = 0, selection = 0;
+  void add(const CompileCost& other) {
+    instructions += other.instructions, micro_operations += other.micro_operations, functions += other.functions;
+    object_bytes += other.object_bytes;
+    plan += other.plan, write += other.write, passes += other.passes, selection += other.selection;
+  }
+  double total() const { return plan + write + passes + selection; }
+};
+// Makes, and drops, code for full warps of all that can be compiled, whatever is on disk. For benchmarks; nothing:
+// there is no generator.
+std::optional<CompileCost> compile_cost(KernelImage& image, CodeTier tier);
 
 // Patterns of the generator's rows that name no operation, or several with different numbers of sources. A test wants
 // none.

@@ -78,6 +78,7 @@ public:
   Result<LaunchResult> launch(const LaunchRequest& request) override;
   Status check_supported(std::string_view kernel) override;
   Result<uint64_t> static_shared(std::string_view kernel) override;
+  Result<KernelImage*> decoded(std::string_view kernel) override { return image_of(kernel); }
   std::span<std::byte> variable(std::string_view name) override;
   uint64_t variable_address(std::string_view name) const override;
   Result<uint64_t> bind_texture(const TextureBinding& binding, std::string_view reference, uint64_t handle) override;
@@ -344,6 +345,11 @@ Result<LaunchResult> LoadedProgram::launch(const LaunchRequest& given) {
 Engine& default_engine() {
   static Engine engine = Engine::interpreter;
   return engine;
+}
+
+std::atomic<uint64_t>& code_requests(CodeTier tier) {
+  static std::atomic<uint64_t> requests[2];
+  return requests[static_cast<size_t>(tier)];
 }
 
 std::atomic<uint64_t>& warp_instructions_by_code() {

@@ -18,6 +18,10 @@ std::string why_no_generator() {
   return "this program was built without LLVM 19 (Debian: llvm-19-dev)";
 }
 
+std::optional<CompileCost> compile_cost(KernelImage&, CodeTier) {
+  return std::nullopt;
+}
+
 std::vector<std::string> unknown_generator_rows() {
   return {};
 }

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <pthread.h>
 #include <thread>
 #include <unistd.h>
@@ -17,9 +17,17 @@
 namespace ptxrewrite::emulator::generated {
 namespace {
 
-// Promotes stack slots to SSA values, removes common subexpressions, hoists loop invariants.
-constexpr const char* passes = "function(sroa,early-cse,simplifycfg,loop-mssa(licm),early-cse)";
-constexpr LLVMCodeGenOptLevel selection = LLVMCodeGenLevelDefault; // of instruction selection
+// How a tier is compiled. Full code: stack slots become SSA values, common subexpressions are removed, loop invariants
+// hoisted.
+struct Steps {
+  const char* passes;
+  LLVMCodeGenOptLevel selection; // of instructions
+};
+constexpr Steps steps[] = {{"function(early-cse)", LLVMCodeGenLevelNone},
+                           {"function(sroa,early-cse,simplifycfg,loop-mssa(licm),early-cse)", LLVMCodeGenLevelDefault}};
+const Steps& steps_of(CodeTier tier) {
+  return steps[static_cast<size_t>(tier)];
+}
 constexpr uint64_t most_stored_bytes = uint64_t{256} << 20;
 // Functions that stay in memory for kernels that are loaded again.
 constexpr size_t most_recent = 512;
@@ -29,6 +37,12 @@ std::string text_of(const Llvm& llvm, LLVMErrorRef error) {
   std::string text = message;
   llvm.DisposeErrorMessage(message);
   return text;
+}
+
+double processor_milliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
 }
 
 // 32 hexadecimal digits.
@@ -44,6 +58,13 @@ std::string hash_of(std::string_view bytes) {
 }
 constexpr size_t hash_digits = 32;
 
+std::string name_of(const std::string& key) {
+  return "code_" + hash_of(key);
+}
+std::string full_key_of(const std::string& key_of_quick) {
+  return "full code of " + hash_of(key_of_quick);
+}
+
 } // namespace
 
 LoadedCode::~LoadedCode() {
@@ -56,14 +77,15 @@ LoadedCode::~LoadedCode() {
 
 Compiler::Module::Module(Module&& other) noexcept
     : llvm_(other.llvm_), context_(std::exchange(other.context_, nullptr)),
-      module_(std::exchange(other.module_, nullptr)), function_(other.function_), about_(std::move(other.about_)) {}
+      module_(std::exchange(other.module_, nullptr)), function_(other.function_), tier_(other.tier_),
+      about_(std::move(other.about_)) {}
 
 Compiler::Module::~Module() {
   if (module_) llvm_->DisposeModule(module_);
   if (context_) llvm_->ContextDispose(context_);
 }
 
-LLVMTargetMachineRef Compiler::make_machine() {
+LLVMTargetMachineRef Compiler::make_machine(CodeTier tier) {
   char* triple = llvm_.GetDefaultTargetTriple();
   char* cpu = llvm_.GetHostCPUName();
   char* features = llvm_.GetHostCPUFeatures();
@@ -74,21 +96,25 @@ LLVMTargetMachineRef Compiler::make_machine() {
   llvm_.GetVersion(&version[0], &version[1], &version[2]);
   if (!store_)
     store_.emplace(cache_folder("code"),
-                   fmt::format("ptxrewrite code 1\nLLVM {}.{}.{} {} {} {} {} {}\n", version[0], version[1], version[2],
-                               triple, cpu, features, passes, static_cast<int>(selection)),
+                   fmt::format("ptxrewrite code 2\nLLVM {}.{}.{} {} {} {} {} {}\n", version[0], version[1], version[2],
+                               triple, cpu, features, steps[0].passes, steps[1].passes),
                    most_stored_bytes);
   if (llvm_.GetTargetFromTriple(triple, &target, &message) == 0)
-    machine =
-        llvm_.CreateTargetMachine(target, triple, cpu, features, selection, LLVMRelocPIC, LLVMCodeModelJITDefault);
+    machine = llvm_.CreateTargetMachine(target, triple, cpu, features, steps_of(tier).selection, LLVMRelocPIC,
+                                        LLVMCodeModelJITDefault);
   for (char* text : {triple, cpu, features, message})
     if (text) llvm_.DisposeMessage(text);
   return machine;
 }
 
 bool Compiler::start(std::string& reason) {
-  machine_ = make_machine();
-  LLVMTargetMachineRef of_jit = make_machine();
-  if (!machine_ || !of_jit) {
+  // Its cost grows with a power of the number of counters in a loop, of which there is one for each region.
+  const char* options[] = {"ptxrewrite", "-disable-lsr"};
+  llvm_.ParseCommandLineOptions(2, options, nullptr);
+  for (const CodeTier tier : {CodeTier::quick, CodeTier::full})
+    machines_[static_cast<size_t>(tier)] = make_machine(tier);
+  LLVMTargetMachineRef of_jit = make_machine(CodeTier::full);
+  if (!machines_[0] || !machines_[1] || !of_jit) {
     reason = "LLVM has no code generator for this machine";
     return false;
   }
@@ -125,19 +151,20 @@ const std::string& Compiler::why_none() {
   return instance().reason;
 }
 
-Compiler::Module Compiler::write(Plan& plan, bool full_warp) {
+Compiler::Module Compiler::write(Plan& plan, bool full_warp, CodeTier tier) {
   Module result;
+  result.tier_ = tier;
   result.llvm_ = &llvm_;
   result.context_ = llvm_.ContextCreate();
   result.module_ = llvm_.ModuleCreateWithNameInContext("code", result.context_);
   llvm_.SetDataLayout(result.module_, llvm_.OrcLLJITGetDataLayoutStr(jit_));
   llvm_.SetTarget(result.module_, llvm_.OrcLLJITGetTripleString(jit_));
-  result.about_ = fmt::format("{} micro-operations ({} called) of {}", plan.size(), plan.called,
-                              full_warp ? "a full warp" : "some lanes");
+  result.about_ = fmt::format("{} micro-operations ({} called) of {}, {}", plan.size(), plan.called,
+                              full_warp ? "a full warp" : "some lanes", tier == CodeTier::full ? "full" : "quick");
   const char* wrong = nullptr;
   {
     Ir ir(llvm_, result.context_, result.module_);
-    Emitter emitter(ir, plan, full_warp);
+    Emitter emitter(ir, plan, full_warp, tier);
     if (!emitter.emit("code"))
       wrong = "the plan does not hold";
     else if (llvm_.VerifyFunction(ir.function, LLVMReturnStatusAction))
@@ -149,17 +176,20 @@ Compiler::Module Compiler::write(Plan& plan, bool full_warp) {
   return {};
 }
 
-LLVMMemoryBufferRef Compiler::make_object(Module& module) {
+bool Compiler::run_passes(Module& module) {
   LLVMPassBuilderOptionsRef options = llvm_.CreatePassBuilderOptions();
-  LLVMErrorRef error = llvm_.RunPasses(module.module_, passes, machine_, options);
+  LLVMErrorRef error = llvm_.RunPasses(module.module_, steps_of(module.tier_).passes,
+                                       machines_[static_cast<size_t>(module.tier_)], options);
   llvm_.DisposePassBuilderOptions(options);
-  if (error) {
-    log(LogLevel::debug, fmt::format("generated code: {}", text_of(llvm_, error)));
-    return nullptr;
-  }
+  if (error) log(LogLevel::debug, fmt::format("generated code: {}", text_of(llvm_, error)));
+  return !error;
+}
+
+LLVMMemoryBufferRef Compiler::make_object(Module& module) {
   LLVMMemoryBufferRef object = nullptr;
   char* message = nullptr;
-  if (llvm_.TargetMachineEmitToMemoryBuffer(machine_, module.module_, LLVMObjectFile, &message, &object)) {
+  if (llvm_.TargetMachineEmitToMemoryBuffer(machines_[static_cast<size_t>(module.tier_)], module.module_,
+                                            LLVMObjectFile, &message, &object)) {
     log(LogLevel::debug, fmt::format("generated code: {}", message));
     llvm_.DisposeMessage(message);
     return nullptr;
@@ -168,62 +198,94 @@ LLVMMemoryBufferRef Compiler::make_object(Module& module) {
 }
 
 // An answer begins with the hash of the object file: a damaged one is none.
-LLVMMemoryBufferRef Compiler::stored_object(const std::string& ir) const {
-  const std::optional<std::string> answer = store_->find(ir);
+LLVMMemoryBufferRef Compiler::stored_object(const std::string& key) const {
+  const std::optional<std::string> answer = store_->find(key);
   if (!answer || answer->size() <= hash_digits) return nullptr;
   const std::string_view object = std::string_view(*answer).substr(hash_digits);
   if (!answer->starts_with(hash_of(object))) return nullptr;
   return llvm_.CreateMemoryBufferWithMemoryRangeCopy(object.data(), object.size(), "code");
 }
 
-void Compiler::store_object(const std::string& ir, LLVMMemoryBufferRef object) {
+void Compiler::store_object(const std::string& key, LLVMMemoryBufferRef object) {
   const std::string_view bytes(llvm_.GetBufferStart(object), llvm_.GetBufferSize(object));
-  store_->keep(ir, hash_of(bytes) + std::string(bytes));
+  store_->keep(key, hash_of(bytes) + std::string(bytes));
 }
 
-std::shared_ptr<const LoadedCode> Compiler::load(const std::string& name, LLVMMemoryBufferRef object) {
+// Null: LLVM gives an error, which is logged.
+std::shared_ptr<LoadedCode> Compiler::load(const std::string& key, LLVMMemoryBufferRef object) {
   auto loaded = std::make_shared<LoadedCode>();
   loaded->tracker_ = llvm_.OrcJITDylibCreateResourceTracker(llvm_.OrcLLJITGetMainJITDylib(jit_));
   LLVMOrcExecutorAddress address = 0;
   LLVMErrorRef error = llvm_.OrcLLJITAddObjectFileWithRT(jit_, loaded->tracker_, object);
-  if (!error) error = llvm_.OrcLLJITLookup(jit_, &address, name.c_str());
+  if (!error) error = llvm_.OrcLLJITLookup(jit_, &address, name_of(key).c_str());
   if (error) log(LogLevel::debug, fmt::format("generated code: {}", text_of(llvm_, error)));
   loaded->code = reinterpret_cast<Code>(static_cast<uintptr_t>(address));
+  return loaded->code ? loaded : nullptr;
+}
+
+// In memory, or on disk. Null: neither.
+std::shared_ptr<const LoadedCode> Compiler::find(const std::string& key, CodeTier tier) {
+  if (const auto known = loaded_.find(key); known != loaded_.end())
+    if (std::shared_ptr<const LoadedCode> loaded = known->second.lock()) return loaded;
+  LLVMMemoryBufferRef object = stored_object(key);
+  return object ? keep(key, tier, load(key, object)) : nullptr;
+}
+
+std::shared_ptr<const LoadedCode> Compiler::keep(const std::string& key, CodeTier tier,
+                                                 std::shared_ptr<LoadedCode> loaded) {
+  if (!loaded) return nullptr;
+  loaded->tier = tier;
+  if (tier == CodeTier::quick) loaded->full_key = full_key_of(key);
+  loaded_[key] = loaded;
+  recent_.push_back(loaded);
   return loaded;
 }
 
-std::shared_ptr<const LoadedCode> Compiler::compile(Module module) {
-  const auto start = std::chrono::steady_clock::now();
-  std::shared_ptr<const LoadedCode> loaded, dropped; // outlive the lock
+std::shared_ptr<const LoadedCode> Compiler::compile(Module module, std::string key) {
+  const double start = processor_milliseconds();
+  std::vector<std::shared_ptr<const LoadedCode>> dropped; // outlives the lock
   std::lock_guard lock(mutex_);
-  LLVMMemoryBufferRef bitcode = llvm_.WriteBitcodeToMemoryBuffer(module.module_);
-  const std::string ir(llvm_.GetBufferStart(bitcode), llvm_.GetBufferSize(bitcode));
-  llvm_.DisposeMemoryBuffer(bitcode);
-  std::weak_ptr<const LoadedCode>& known = loaded_[ir];
-  loaded = known.lock();
-  if (loaded) return loaded;
-  const std::string name = "code_" + hash_of(ir);
-  LLVMMemoryBufferRef object = stored_object(ir);
-  const bool was_stored = object != nullptr;
-  if (!object) {
+  if (key.empty()) {
+    LLVMMemoryBufferRef bitcode = llvm_.WriteBitcodeToMemoryBuffer(module.module_);
+    key.assign(llvm_.GetBufferStart(bitcode), llvm_.GetBufferSize(bitcode));
+    llvm_.DisposeMemoryBuffer(bitcode);
+  }
+  for (; recent_.size() > most_recent; recent_.pop_front())
+    dropped.push_back(std::move(recent_.front()));
+  if (!dropped.empty()) std::erase_if(loaded_, [](const auto& entry) { return entry.second.expired(); });
+  std::shared_ptr<const LoadedCode> loaded;
+  if (module.tier_ == CodeTier::quick) loaded = find(full_key_of(key), CodeTier::full);
+  if (!loaded) loaded = find(key, module.tier_);
+  const bool was_known = loaded != nullptr;
+  if (!was_known) {
+    const std::string name = name_of(key);
     llvm_.SetValueName2(module.function_, name.c_str(), name.size());
-    object = make_object(module);
+    LLVMMemoryBufferRef object = run_passes(module) ? make_object(module) : nullptr;
     if (!object) return nullptr;
-    store_object(ir, object);
+    store_object(key, object);
+    loaded = keep(key, module.tier_, load(key, object));
   }
-  loaded = load(name, object);
-  if (!loaded->code) return nullptr;
-  known = loaded;
-  recent_.push_back(loaded);
-  if (recent_.size() > most_recent) {
-    dropped = std::move(recent_.front());
-    recent_.pop_front();
-    std::erase_if(loaded_, [](const auto& entry) { return entry.second.expired(); });
-  }
-  const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
   log(LogLevel::debug, fmt::format("generated code: {} {} in {:.1f} ms", module.about_,
-                                   was_stored ? "from disk" : "compiled", taken.count()));
+                                   was_known ? "was known" : "compiled", processor_milliseconds() - start));
   return loaded;
+}
+
+void Compiler::measure(Module module, CompileCost& cost) {
+  std::lock_guard lock(mutex_);
+  double now = processor_milliseconds();
+  const auto since = [&] {
+    const double before = now;
+    now = processor_milliseconds();
+    return now - before;
+  };
+  const bool good = run_passes(module);
+  cost.passes += since();
+  LLVMMemoryBufferRef object = good ? make_object(module) : nullptr;
+  cost.selection += since();
+  if (!object) return;
+  ++cost.functions;
+  cost.object_bytes += llvm_.GetBufferSize(object);
+  llvm_.DisposeMemoryBuffer(object);
 }
 
 // The thread ends before LLVM's library is torn down at the end of the process, whose exit handlers were registered

@@ -2,6 +2,7 @@
 // process, so equal IR has equal code: it is shared between kernels while one of them lives, and kept on disk.
 #pragma once
 
+#include "emulator/core/engine.h"
 #include "emulator/generated/context.h"
 #include "emulator/generated/llvm.h"
 #include "emulator/generated/plan.h"
@@ -28,6 +29,8 @@ public:
   LoadedCode& operator=(const LoadedCode&) = delete;
   ~LoadedCode();
   Code code = nullptr;
+  CodeTier tier = CodeTier::full;
+  std::string full_key; // of quick code: by which full code of the same plan is known
 
 private:
   friend class Compiler;
@@ -55,12 +58,16 @@ public:
     LLVMContextRef context_ = nullptr;
     LLVMModuleRef module_ = nullptr;
     LLVMValueRef function_ = nullptr;
+    CodeTier tier_ = CodeTier::full;
     std::string about_; // for the log
   };
   // False: nothing can be made of the plan. Takes little time, and looks at the plan and its function.
-  Module write(Plan& plan, bool full_warp);
+  Module write(Plan& plan, bool full_warp, CodeTier tier);
+  // For a quick module, full code of the same plan if that is at hand already. `key`: LoadedCode::full_key, to make it.
   // Null: LLVM gives an error, which is logged. Takes long.
-  std::shared_ptr<const LoadedCode> compile(Module module);
+  std::shared_ptr<const LoadedCode> compile(Module module, std::string key = {});
+  // Adds what it costs; nothing is kept.
+  void measure(Module module, CompileCost& cost);
 
   // In another thread, one after the other.
   void do_later(const void* owner, std::function<void()> work);
@@ -80,20 +87,23 @@ private:
   static Instance& instance();
   explicit Compiler(const Llvm& llvm) : llvm_(llvm) {}
   bool start(std::string& reason);
-  LLVMTargetMachineRef make_machine();
+  LLVMTargetMachineRef make_machine(CodeTier tier);
+  bool run_passes(Module& module);
   LLVMMemoryBufferRef make_object(Module& module);
-  LLVMMemoryBufferRef stored_object(const std::string& ir) const;
-  void store_object(const std::string& ir, LLVMMemoryBufferRef object);
-  std::shared_ptr<const LoadedCode> load(const std::string& name, LLVMMemoryBufferRef object);
+  LLVMMemoryBufferRef stored_object(const std::string& key) const;
+  void store_object(const std::string& key, LLVMMemoryBufferRef object);
+  std::shared_ptr<LoadedCode> load(const std::string& key, LLVMMemoryBufferRef object);
+  std::shared_ptr<const LoadedCode> find(const std::string& key, CodeTier tier);
+  std::shared_ptr<const LoadedCode> keep(const std::string& key, CodeTier tier, std::shared_ptr<LoadedCode> loaded);
   void work();
   void stop();
 
   const Llvm& llvm_;
   std::mutex mutex_; // of LLVM's objects
   LLVMOrcLLJITRef jit_ = nullptr;
-  LLVMTargetMachineRef machine_ = nullptr;
-  std::optional<ContentStore> store_;                             // object files by IR
-  std::map<std::string, std::weak_ptr<const LoadedCode>> loaded_; // by IR
+  LLVMTargetMachineRef machines_[2] = {};                         // by CodeTier
+  std::optional<ContentStore> store_;                             // object files by key
+  std::map<std::string, std::weak_ptr<const LoadedCode>> loaded_; // by key: IR, or full_key
   std::deque<std::shared_ptr<const LoadedCode>> recent_;          // of kernels that may come again
 
   std::mutex work_mutex_;

@@ -47,6 +47,7 @@ struct CodeContext {
   GuardCounter* guards = nullptr;
   const MicroOp* meeting = nullptr; // where the lanes reconverge; nullptr: nowhere in this activation
   int64_t fuel = 0;                 // in and out
+  const MicroOp* next = nullptr;    // quick code: where a call that failed goes on
   Warp* warp = nullptr;
   uint32_t active = 0;
   uint32_t live = 0;

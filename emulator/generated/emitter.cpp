@@ -6,7 +6,8 @@
 
 namespace ptxrewrite::emulator::generated {
 
-Emitter::Emitter(Ir& ir, Plan& plan, bool full_warp) : ir_(ir), plan_(plan), code_(plan.code), full_(full_warp) {}
+Emitter::Emitter(Ir& ir, Plan& plan, bool full_warp, CodeTier tier)
+    : ir_(ir), plan_(plan), code_(plan.code), full_(full_warp), quick_(tier == CodeTier::quick) {}
 
 bool Emitter::emit(const std::string& name) {
   begin_function(name);
@@ -48,7 +49,7 @@ void Emitter::begin_function(const std::string& name) {
   ir_.place_at(stack_);
   fuel_ = llvm.BuildAlloca(ir_.builder, ir_.scalar(64), "fuel");
   for (auto& [offset, slot] : plan_.slots) {
-    if (!slot.between || slot.in_frame) continue;
+    if (!slot.between || slot.in_frame || (quick_ && slot.shape == Shape::vector)) continue;
     Storage& storage = storage_[offset];
     if (slot.shape != Shape::vector) storage.number = llvm.BuildAlloca(ir_.builder, ir_.scalar(slot.bits), "");
     if (slot.shape != Shape::uniform) storage.vector = llvm.BuildAlloca(ir_.builder, ir_.vector(slot.bits), "");
@@ -245,6 +246,7 @@ void Emitter::emit_branch(uint32_t index) {
   const uint32_t target = code_.index_of(std::bit_cast<const MicroOp*>(op.immediate));
   if (!op.guard) return jump_to(target);
   const Execution execution = execution_of(op);
+  if (quick_) return branch_by_step(index, execution, target);
   const Label taken = ir_.label("taken"), passed = ir_.label("passed");
   keep_between();
   ir_.use_scalars();
@@ -272,7 +274,8 @@ void Emitter::leave_at(uint32_t index) {
   const std::map<uint32_t, LaneValue> held = held_;
   std::set<uint32_t> needed;
   for (uint32_t offset : code_.live_at(index))
-    if (const auto slot = plan_.slots.find(offset); slot != plan_.slots.end() && slot->second.written)
+    if (const auto slot = plan_.slots.find(offset);
+        slot != plan_.slots.end() && slot->second.written && (!quick_ || changed_.contains(offset)))
       needed.insert(offset);
   for (uint32_t offset : changed_)
     if (!code_.is_register(offset)) needed.insert(offset);

@@ -2,12 +2,15 @@
 //
 // All lanes that are active at the entry stay active until the function returns, so values are computed for all of
 // them; results of inactive lanes are undefined. Only results of active lanes are written back to the
-// frame. Between pieces of code, values are in stack slots, which LLVM promotes to registers.
+// frame. Between pieces of code, values are in stack slots, which LLVM promotes to registers. Quick code keeps vectors
+// in the frame instead, and stores there what a piece has changed at its end: so an exit stores little, and the size of
+// the code does not depend on how many registers are live.
 //
 // The function returns to the interpreter wherever lanes may diverge, reconverge or wait, and before an unknown
 // instruction. An access that the code does not cover is left to its micro-operation's handler, which reports faults.
 #pragma once
 
+#include "emulator/core/engine.h"
 #include "emulator/generated/context.h"
 #include "emulator/generated/plan.h"
 
@@ -35,7 +38,7 @@ struct Execution {
 
 class Emitter {
 public:
-  Emitter(Ir& ir, Plan& plan, bool full_warp);
+  Emitter(Ir& ir, Plan& plan, bool full_warp, CodeTier tier);
 
   // Returns false if the plan is not valid; then no code can be made.
   bool emit(const std::string& name);
@@ -45,7 +48,8 @@ private:
     Value number = nullptr, vector = nullptr; // stack slots
   };
   struct Range {
-    Value begin, size, host; // 64-bit numbers
+    Value place = nullptr;                                 // a MemoryRange, from which the following are loaded
+    Value begin = nullptr, size = nullptr, host = nullptr; // 64-bit numbers
   };
 
   // --- emitter.cpp: the function, its pieces and its ends ---
@@ -73,6 +77,7 @@ private:
   void write(LaneRef lanes, LaneValue value, const Execution& execution);
   LaneValue selected(const LaneValue& guard, LaneValue value, LaneValue old);
   void keep_between();
+  void keep_in_frame();
   Value frame_place(uint32_t offset);
   Value vector_of(const LaneValue& value);
   Value canonical_vector_of(const LaneValue& value);
@@ -115,6 +120,10 @@ private:
   Value is_inside(const Access& access, Value address, uint64_t bytes);
   Value is_aligned(const Access& access, Value address);
   Value host_of(const Access& access, Value address);
+  void load_range(Range& range);
+  bool is_always_inside(const Access& access, const OpInfo& info) const;
+  void emit_known_load(const Access& access, const OpUses& uses);
+  std::vector<Value> checked_hosts(Access& access, const std::vector<Value>& places, uint64_t bytes, Value good);
   void arrive(Access& access, std::vector<Value> loaded);
   void skip_without_lanes(Access& access);
   void emit_slow(Access& access, const OpUses& uses, bool as_numbers);
@@ -129,15 +138,38 @@ private:
   void emit_masked_line(Access& access, bool is_store);
   void emit_chosen_lanes(Access& access, bool is_store);
 
+  // --- shared_steps.cpp: quick code calls functions for what it would else repeat at each access ---
+  Value step_function(const std::string& name, Type result, const std::vector<Type>& parameters,
+                      const std::function<void(Value)>& body);
+  Value call_step(Value function, std::vector<Value> arguments);
+  Value host_if_inside(Access& access, Value address, uint64_t bytes);
+  void write_host_step(Value function);
+  void write_call_step(Value function, bool has_guess);
+  Value handler_step(bool has_guess);
+  void call_handler_by_step(uint32_t index, const Execution& execution, std::optional<size_t> guess);
+  bool has_access_step(const Access& access) const;
+  // Loads the destinations of `uses`, or stores access.stored.
+  void access_by_step(Access& access, const OpUses& uses, bool is_store);
+  void write_access_step(Value function, const Access& of_caller, bool is_store);
+  void sources_to_frame(const OpUses& uses);
+  void branch_by_step(uint32_t index, const Execution& execution, uint32_t target);
+  void write_branch_step(Value function);
+  Label failed_label();
+  // What the row gives for vectors: by a call of a function, if it takes many instructions.
+  Results build_row(const MicroOp& op, const Recipe& recipe, const Operands& operands);
+  Value row_step(const Recipe& recipe, const Operands& operands);
+
   Ir& ir_;
   Plan& plan_;
   FunctionCode& code_;
-  bool full_;
+  const bool full_, quick_;
   bool holds_ = true;
   std::map<uint32_t, Storage> storage_; // slots between pieces
   std::map<uint32_t, LaneValue> held_;  // in this piece
-  std::set<uint32_t> changed_;          // those that this piece writes
+  std::set<uint32_t> changed_;          // those that this piece writes; quick code: and that are not in the frame yet
   std::map<uint32_t, Label> labels_;    // of pieces
+  std::map<std::string, Value> steps_;
+  Label failed_ = nullptr; // of quick code, from all calls
   Label entry_ = nullptr;
   Label stack_ = nullptr; // the first block, with the stack slots
   Value context_ = nullptr, registers_ = nullptr, fuel_ = nullptr, active_ = nullptr, active_lanes_ = nullptr,

@@ -14,16 +14,20 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <set>
 
 namespace ptxrewrite::emulator {
 namespace generated {
 namespace {
 
-// Warp instructions that an entry interprets before a plan is made, and per micro-operation of the plan before it is
-// compiled: compiling one micro-operation takes as long as interpreting that many.
-constexpr uint64_t worth_planning = 100'000, worth_of_one = 20'000;
-// Less is not worth the way in and out, nor is a plan that is mostly calls.
-constexpr unsigned smallest_plan = 6;
+// When code is made (automatic), by what has been executed so far, never by a clock: the same launches have the same
+// code. Warp instructions that an entry interprets before a plan is made.
+constexpr uint64_t worth_planning = 20'000;
+// Per micro-operation of a plan: warp instructions of its pieces that were interpreted before it becomes quick code,
+// and that quick code has executed before it becomes full code. README.md has what both cost.
+constexpr uint64_t worth_of_quick = 10'000, worth_of_full = 30'000;
+// The same for micro-operations that other code has already, if code is wanted at once.
+constexpr uint64_t worth_of_covered = 1'000;
 // Entries after which it is decided whether code executes enough each time, and warp instructions that are enough.
 constexpr uint64_t trial_entries = 512, enough_of_an_entry = 5;
 // Wrong guesses before code is made again, and how often that is done at most.
@@ -31,14 +35,26 @@ constexpr uint32_t many_wrong_guesses = 64, most_versions = 3;
 
 class GeneratedKernel;
 
+constexpr uint64_t never = UINT64_MAX;
+
 // Code of a region entry, with its execution counts and its wrong address guesses.
 struct EntryCode {
   std::shared_ptr<const LoadedCode> loaded;
+  std::shared_ptr<Plan> plan; // of quick code
   Code code = nullptr;
   std::vector<AddressGuess> guesses;
   uint32_t plan_size = 0;
   int64_t fuel = 0;                              // that there has to be
   std::atomic<uint64_t> entries{0}, executed{0}; // warp instructions
+  std::atomic<uint64_t> full_at{never};          // full code is made after so many
+
+  // Loops of quick code return when it is to be replaced.
+  int64_t allowance(int64_t fuel_left) const {
+    const uint64_t limit = full_at.load(std::memory_order_relaxed), done = executed.load(std::memory_order_relaxed);
+    if (limit == never) return fuel_left;
+    const auto rest = static_cast<int64_t>(limit - std::min(limit, done));
+    return std::min(fuel_left, std::max(rest, fuel));
+  }
 };
 
 // Code of an entry for one kind of warps.
@@ -118,6 +134,7 @@ public:
   // another thread. An entry is interpreted at least once: what that leaves in the frame tells how addresses lie.
   bool at_once = false;
   uint64_t worth = 1, worth_of_operation = 0; // warp instructions: before a plan is made, and per operation of the plan
+  std::optional<CodeTier> tier;               // of all code
 
   // Has code made for such warps as this one. Null: not now.
   EntryCode* code_for(RegionEntry& entry, const Warp& warp, bool uniform) {
@@ -131,24 +148,39 @@ public:
     }
     std::shared_ptr<Plan> plan = plan_for(entry, warp, uniform);
     if (!plan) return nullptr;
-    if (plan->built < std::max(smallest_plan, plan->called)) {
+    if (!plan->is_worthwhile()) {
       version.impossible = true;
       return nullptr;
     }
-    const bool full = warp.active == full_mask;
-    version.pending = true;
+    const bool full_warp = warp.active == full_mask;
+    const EntryCode* before = version.code.load();
+    const CodeTier of_code = tier.value_or(before ? before->loaded->tier : CodeTier::quick);
     ++version.made;
-    if (!at_once) {
-      Compiler::get()->do_later(this, [this, &version, plan, full] {
-        std::unique_lock later(mutex_);
-        make(version, *plan, full, later);
-      });
-      return nullptr;
-    }
-    return make(version, *plan, full, lock);
+    return make_now_or_later(version, plan, full_warp, of_code, {}, lock);
+  }
+
+  // Has full code made instead of quick code, which goes on until then.
+  EntryCode* replace(EntryCode& quick, Version& version, const Warp& warp) {
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock || version.pending || quick.full_at.exchange(never) == never) return &quick;
+    EntryCode* full =
+        make_now_or_later(version, quick.plan, warp.active == full_mask, CodeTier::full, quick.loaded->full_key, lock);
+    return full ? full : &quick;
   }
 
 private:
+  EntryCode* make_now_or_later(Version& version, const std::shared_ptr<Plan>& plan, bool full_warp, CodeTier of_code,
+                               const std::string& key, std::unique_lock<std::mutex>& lock) {
+    version.pending = true;
+    ++code_requests(of_code);
+    if (at_once) return make(version, plan, full_warp, of_code, key, lock);
+    Compiler::get()->do_later(this, [this, &version, plan, full_warp, of_code, key] {
+      std::unique_lock later(mutex_);
+      make(version, plan, full_warp, of_code, key, later);
+    });
+    return nullptr;
+  }
+
   // Returns nullptr if no entry has been executed often enough yet.
   std::shared_ptr<Plan> plan_for(RegionEntry& entry, const Warp& warp, bool uniform) {
     const uint32_t index = entry.code->index_of(entry.op);
@@ -158,11 +190,23 @@ private:
     };
     auto plan = std::make_shared<Plan>(
         *entry.code, index, uniform ? uniform_registers(*entry.code, index, warp) : UniformAtEntry(), has_code);
-    const uint64_t whole_worth = plan->size() * worth_of_operation;
-    if (entry.executed.load() < whole_worth) {
-      entry.worth = whole_worth;
+    // Code that is wanted at once is limited too: most of a long kernel can be reached from each of its entries, and is
+    // not compiled again for another entry before it has executed enough.
+    std::set<uint32_t>& covered = covered_[warp.active == full_mask][uniform];
+    const uint64_t wanted = worth_of_operation != 0 ? plan->size() * worth_of_operation
+                            : tier                  ? 0 // tests compare all of it
+                                                    : size_within(*plan, covered) * worth_of_covered;
+    if (!entry.version_for(warp, uniform).code.load() && executed_of(*plan) < wanted) {
+      entry.worth = entry.executed.load() * 2;
       return nullptr;
     }
+    for (const auto& [first, piece] : plan->pieces)
+      if (plan->code.is_region(first)) {
+        RegionEntry& inside = entries_[plan->code.op(first).extra];
+        covered.insert(plan->code.op(first).extra);
+        inside.executed = 0; // has been counted
+        inside.worth = 0;
+      }
     std::vector<const std::byte*> frames{warp.activation->registers};
     for (const Warp& other : warp.block->warps) // that came here before; frames of calls are not to be found
       if (warp.activation == &warp.root && &other != &warp && other.root.registers)
@@ -171,26 +215,51 @@ private:
     return plan;
   }
 
+  // Warp instructions of its pieces that were interpreted. A region may go on behind its piece.
+  uint64_t executed_of(const Plan& plan) const {
+    uint64_t sum = 0;
+    for (const auto& [first, piece] : plan.pieces) {
+      if (!plan.code.is_region(first)) continue;
+      const MicroOp& op = plan.code.op(first);
+      const uint64_t executed = entries_[op.extra].executed.load(), all = std::max<uint64_t>(op.auxiliary, 1);
+      sum += executed / all * std::min<uint64_t>(all, piece.past - piece.first);
+    }
+    return sum;
+  }
+
+  // Micro-operations of the plan in regions that code has been made of.
+  static uint64_t size_within(const Plan& plan, const std::set<uint32_t>& covered) {
+    uint64_t size = 0;
+    for (const auto& [first, piece] : plan.pieces)
+      if (plan.code.is_region(first) && covered.contains(plan.code.op(first).extra)) size += piece.past - piece.first;
+    return size;
+  }
+
   // `lock`: of mutex_, which is open while LLVM works.
-  EntryCode* make(Version& version, Plan& plan, bool full, std::unique_lock<std::mutex>& lock) {
-    Compiler::Module module = Compiler::get()->write(plan, full);
+  EntryCode* make(Version& version, const std::shared_ptr<Plan>& plan, bool full_warp, CodeTier of_code,
+                  const std::string& key, std::unique_lock<std::mutex>& lock) {
+    Compiler::Module module = Compiler::get()->write(*plan, full_warp, of_code);
     std::shared_ptr<const LoadedCode> loaded;
     if (module) {
       lock.unlock();
-      loaded = Compiler::get()->compile(std::move(module));
+      loaded = Compiler::get()->compile(std::move(module), key);
       lock.lock();
     }
     version.pending = false;
     if (!loaded) {
-      version.impossible = true;
+      version.impossible = version.code.load() == nullptr;
       return nullptr;
     }
     EntryCode& made = *made_.emplace_back(std::make_unique<EntryCode>());
     made.loaded = loaded;
     made.code = loaded->code;
-    made.guesses = plan.guesses;
-    made.plan_size = static_cast<uint32_t>(plan.size());
-    made.fuel = static_cast<int64_t>(plan.fuel);
+    made.guesses = plan->guesses;
+    made.plan_size = static_cast<uint32_t>(plan->size());
+    made.fuel = static_cast<int64_t>(plan->fuel);
+    if (loaded->tier == CodeTier::quick && !tier) {
+      made.plan = plan;
+      made.full_at = plan->size() * worth_of_full;
+    }
     version.code.store(&made, std::memory_order_release);
     return &made;
   }
@@ -232,16 +301,19 @@ private:
   std::vector<std::unique_ptr<FunctionCode>> codes_;
   std::vector<RegionEntry> entries_; // by region
   std::vector<std::unique_ptr<EntryCode>> made_;
+  // Regions that code has been made of: by the kind of warps, as RegionEntry::versions.
+  std::set<uint32_t> covered_[2][2];
   std::mutex mutex_;
 };
 
 class Launch final : public GeneratedLaunch {
 public:
-  Launch(std::shared_ptr<GeneratedKernel> kernel, bool at_once, std::optional<uint64_t> worth)
+  Launch(std::shared_ptr<GeneratedKernel> kernel, const EngineSetting& setting, bool at_once)
       : kernel_(std::move(kernel)) {
     kernel_->at_once = at_once;
-    kernel_->worth = at_once ? 1 : worth.value_or(worth_planning);
-    kernel_->worth_of_operation = at_once || worth ? 0 : worth_of_one;
+    kernel_->worth = at_once ? 1 : setting.worth.value_or(worth_planning);
+    kernel_->worth_of_operation = at_once || setting.worth ? 0 : worth_of_quick;
+    kernel_->tier = setting.tier;
     kernel_->install();
   }
   ~Launch() override { kernel_->remove(); }
@@ -261,6 +333,8 @@ EntryCode* find_code(RegionEntry& entry, const Warp& warp, bool uniform) {
   Version& version = entry.version_for(warp, uniform);
   if (EntryCode* made = version.code.load(std::memory_order_acquire)) [[likely]] {
     const uint64_t entries = made->entries.load(std::memory_order_relaxed);
+    if (made->executed.load(std::memory_order_relaxed) >= made->full_at.load(std::memory_order_relaxed)) [[unlikely]]
+      return entry.kernel->replace(*made, version, warp);
     if (entries % trial_entries != trial_entries - 1) [[likely]]
       return made;
     if (made->executed.load(std::memory_order_relaxed) < entries * enough_of_an_entry) {
@@ -315,7 +389,7 @@ CodeContext context_for(Warp& warp, const MicroOp* meeting, EntryCode& code) {
   context.regions = block.counters->regions.data();
   context.guards = block.counters->guards.data();
   context.meeting = meeting;
-  context.fuel = block.fuel;
+  context.fuel = code.allowance(block.fuel);
   context.warp = &warp;
   context.active = warp.active;
   context.live = warp.live;
@@ -335,14 +409,15 @@ const MicroOp* enter(Warp& warp, const MicroOp& op) {
     EntryCode* code = find_code(entry, warp, uniform);
     if (!code || block.fuel < code->fuel) break;
     CodeContext context = context_for(warp, meeting, *code);
+    const int64_t allowed = context.fuel;
     const MicroOp* next = code->code(&context);
     add_to(code->entries, 1);
     if (next == not_for_this_warp) continue;
-    const auto executed = static_cast<uint64_t>(block.fuel - context.fuel);
+    const auto executed = static_cast<uint64_t>(allowed - context.fuel);
     add_to(code->executed, executed);
     block.clock += executed;
     block.counters->generated += executed;
-    block.fuel = context.fuel;
+    block.fuel -= allowed - context.fuel;
     return next;
   }
   return entry.original(warp, op);
@@ -377,7 +452,7 @@ std::unique_ptr<GeneratedLaunch> generated_launch(KernelImage& image, const Laun
   auto* known = image.machines.find<std::shared_ptr<GeneratedKernel>>();
   std::shared_ptr<GeneratedKernel> kernel =
       known ? *known : image.machines.set(std::make_shared<GeneratedKernel>(image));
-  return std::make_unique<generated::Launch>(std::move(kernel), engine == Engine::generated, setting.worth);
+  return std::make_unique<generated::Launch>(std::move(kernel), setting, engine == Engine::generated);
 }
 
 std::string why_no_generator() {

@@ -38,6 +38,9 @@ public:
   Type scalar(unsigned bits) const { return llvm.IntTypeInContext(context_, bits); }
   Type vector(unsigned bits) const { return llvm.VectorType(scalar(bits), warp_size); }
   Type pointer() const { return pointer_; }
+  Type structure(std::vector<Type> parts) const {
+    return llvm.StructTypeInContext(context_, parts.data(), static_cast<unsigned>(parts.size()), 0);
+  }
   LLVMModuleRef module() const { return module_; }
   Value constant(unsigned bits, uint64_t value) const;
   Value scalar_constant(unsigned bits, uint64_t value) const { return llvm.ConstInt(scalar(bits), value, 0); }

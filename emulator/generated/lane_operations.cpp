@@ -24,8 +24,9 @@ void Emitter::emit_row(uint32_t index, const OpInfo& info, const Execution& exec
     ir_.use_scalars();
   else
     ir_.use_vectors();
-  const Results results = recipe.build(
-      ir_, {values[0], values[1], values[2], values[3], recipe.traits & takes_extra ? op.extra : op.flags});
+  const Operands operands = {values[0], values[1], values[2], values[3],
+                             recipe.traits & takes_extra ? op.extra : op.flags};
+  const Results results = quick_ && !all_uniform ? build_row(op, recipe, operands) : recipe.build(ir_, operands);
   const Value each[2] = {results.first, results.second};
   for (unsigned i = 0; i < recipe.widths.destination_count; ++i) {
     if (!each[i]) {
@@ -99,6 +100,7 @@ void Emitter::call_handler(uint32_t index, const OpUses& uses, const Execution& 
                            std::optional<size_t> guess) {
   const auto to_frame = [&](uint32_t offset) {
     const Slot& slot = plan_.slots.at(offset);
+    if (quick_ && !changed_.contains(offset)) return;
     if (!slot.in_frame && slot.written) store_frame(offset, read_register(offset, slot.bits), active_lanes_);
   };
   std::set<uint32_t> needed;
@@ -113,6 +115,7 @@ void Emitter::call_handler(uint32_t index, const OpUses& uses, const Execution& 
   for (uint32_t offset : needed)
     to_frame(offset);
   ir_.use_scalars();
+  if (quick_) return call_handler_by_step(index, execution, guess);
   Type parameters[] = {ir_.pointer(), ir_.pointer(), ir_.scalar(32), ir_.pointer()};
   const unsigned count = guess ? 4 : 3;
   const Type type = ir_.llvm.FunctionType(ir_.pointer(), parameters, count, 0);

@@ -76,7 +76,9 @@ LaneValue Emitter::read_register(uint32_t offset, unsigned bits) {
   if (const auto storage = storage_.find(offset); storage != storage_.end()) {
     if (storage->second.number) value.number = ir_.load(ir_.scalar(bits), storage->second.number, 8);
     if (storage->second.vector) value.vector = ir_.load(ir_.vector(bits), storage->second.vector, 64);
-    value.open_nan = slot.nans == Nans::open;
+    value.open_nan = !quick_ && slot.nans == Nans::open;
+  } else if (quick_ && slot.between) {
+    value = load_frame(offset, bits);
   } else {
     value.number = ir_.scalar_constant(bits, 0); // it has never been written
   }
@@ -132,9 +134,22 @@ LaneValue Emitter::selected(const LaneValue& guard, LaneValue value, LaneValue o
   return value;
 }
 
+// Others that are live are left to the exits.
+void Emitter::keep_in_frame() {
+  std::erase_if(changed_, [&](uint32_t offset) {
+    const Slot& slot = plan_.slots.at(offset);
+    if (slot.in_frame || (!slot.between && code_.is_register(offset))) return false;
+    held_.at(offset) = canonical(held_.at(offset));
+    store_frame(offset, held_.at(offset), active_lanes_);
+    return true;
+  });
+}
+
 // At the end of a piece: stores values that other pieces read to their stack slots.
 void Emitter::keep_between() {
-  for (uint32_t offset : changed_) {
+  const std::set<uint32_t> changed = changed_;
+  if (quick_) keep_in_frame();
+  for (uint32_t offset : changed) {
     const auto storage = storage_.find(offset);
     if (storage == storage_.end()) continue;
     const Slot& slot = plan_.slots.at(offset);

@@ -10,6 +10,7 @@
 #include <llvm-c/Error.h>
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Orc.h>
+#include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
@@ -34,6 +35,7 @@ namespace ptxrewrite::emulator::generated {
   FUNCTION(BuildCall2)                                                                                                 \
   FUNCTION(BuildCondBr)                                                                                                \
   FUNCTION(BuildExtractElement)                                                                                        \
+  FUNCTION(BuildExtractValue)                                                                                          \
   FUNCTION(BuildFAdd)                                                                                                  \
   FUNCTION(BuildFCmp)                                                                                                  \
   FUNCTION(BuildFDiv)                                                                                                  \
@@ -47,6 +49,7 @@ namespace ptxrewrite::emulator::generated {
   FUNCTION(BuildGEP2)                                                                                                  \
   FUNCTION(BuildICmp)                                                                                                  \
   FUNCTION(BuildInsertElement)                                                                                         \
+  FUNCTION(BuildInsertValue)                                                                                           \
   FUNCTION(BuildIntToPtr)                                                                                              \
   FUNCTION(BuildLShr)                                                                                                  \
   FUNCTION(BuildLoad2)                                                                                                 \
@@ -79,6 +82,7 @@ namespace ptxrewrite::emulator::generated {
   FUNCTION(CreateEnumAttribute)                                                                                        \
   FUNCTION(CreatePassBuilderOptions)                                                                                   \
   FUNCTION(CreateTargetMachine)                                                                                        \
+  FUNCTION(DeleteFunction)                                                                                             \
   FUNCTION(DisposeBuilder)                                                                                             \
   FUNCTION(DisposeErrorMessage)                                                                                        \
   FUNCTION(DisposeMemoryBuffer)                                                                                        \
@@ -94,11 +98,13 @@ namespace ptxrewrite::emulator::generated {
   FUNCTION(GetDefaultTargetTriple)                                                                                     \
   FUNCTION(GetEnumAttributeKindForName)                                                                                \
   FUNCTION(GetErrorMessage)                                                                                            \
+  FUNCTION(GetFirstInstruction)                                                                                        \
   FUNCTION(GetHostCPUFeatures)                                                                                         \
   FUNCTION(GetHostCPUName)                                                                                             \
   FUNCTION(GetInsertBlock)                                                                                             \
   FUNCTION(GetIntrinsicDeclaration)                                                                                    \
   FUNCTION(GetMDKindIDInContext)                                                                                       \
+  FUNCTION(GetNextInstruction)                                                                                         \
   FUNCTION(GetParam)                                                                                                   \
   FUNCTION(GetPoison)                                                                                                  \
   FUNCTION(GetTargetFromTriple)                                                                                        \
@@ -124,14 +130,17 @@ namespace ptxrewrite::emulator::generated {
   FUNCTION(OrcLLJITLookup)                                                                                             \
   FUNCTION(OrcReleaseResourceTracker)                                                                                  \
   FUNCTION(OrcResourceTrackerRemove)                                                                                   \
+  FUNCTION(ParseCommandLineOptions)                                                                                    \
   FUNCTION(PointerTypeInContext)                                                                                       \
   FUNCTION(PositionBuilderAtEnd)                                                                                       \
   FUNCTION(RunPasses)                                                                                                  \
   FUNCTION(SetAlignment)                                                                                               \
   FUNCTION(SetDataLayout)                                                                                              \
+  FUNCTION(SetLinkage)                                                                                                 \
   FUNCTION(SetMetadata)                                                                                                \
   FUNCTION(SetTarget)                                                                                                  \
   FUNCTION(SetValueName2)                                                                                              \
+  FUNCTION(StructTypeInContext)                                                                                        \
   FUNCTION(TargetMachineEmitToMemoryBuffer)                                                                            \
   FUNCTION(TypeOf)                                                                                                     \
   FUNCTION(ValueAsMetadata)                                                                                            \

@@ -37,11 +37,8 @@ bool Emitter::find_range(const MicroOp& op, const MemoryHandler& memory, Range& 
   case Space::global:
   case Space::generic: {
     if (is_fixed) return false;
-    const Value place =
-        ir_.offset(field(offsetof(CodeContext, ranges), ir_.pointer()), op.auxiliary * sizeof(AccessSite));
-    range.begin = ir_.load(ir_.scalar(64), ir_.offset(place, offsetof(MemoryRange, begin)), 8, Memory::facts);
-    range.size = ir_.load(ir_.scalar(64), ir_.offset(place, offsetof(MemoryRange, size)), 8, Memory::facts);
-    range.host = ir_.load(ir_.scalar(64), ir_.offset(place, offsetof(MemoryRange, host)), 8, Memory::facts);
+    range.place = ir_.offset(field(offsetof(CodeContext, ranges), ir_.pointer()), op.auxiliary * sizeof(AccessSite));
+    if (!quick_) load_range(range);
     return true;
   }
   case Space::shared:
@@ -66,6 +63,16 @@ bool Emitter::find_range(const MicroOp& op, const MemoryHandler& memory, Range& 
     return false;
   }
   return false;
+}
+
+void Emitter::load_range(Range& range) {
+  if (range.begin || !range.place) return;
+  const auto part = [&](size_t offset) {
+    return ir_.load(ir_.scalar(64), ir_.offset(range.place, offset), 8, Memory::facts);
+  };
+  range.begin = part(offsetof(MemoryRange, begin));
+  range.size = part(offsetof(MemoryRange, size));
+  range.host = part(offsetof(MemoryRange, host));
 }
 
 LaneValue Emitter::address_of(const MicroOp& op, const MemoryHandler& memory) {
@@ -142,14 +149,61 @@ void Emitter::emit_slow(Access& access, const OpUses& uses, bool as_numbers) {
   arrive(access, loaded);
 }
 
+// The host's addresses of `bytes` at each place, if all are inside and aligned and `good` (null: true) is; else the
+// code goes on at access.slow.
+std::vector<Value> Emitter::checked_hosts(Access& access, const std::vector<Value>& places, uint64_t bytes,
+                                          Value good) {
+  const auto also = [&](Value condition) { good = good ? ir_.bit_and(good, condition) : condition; };
+  std::vector<Value> hosts;
+  if (quick_) {
+    for (Value place : places) {
+      const Value host = host_if_inside(access, place, bytes);
+      also(ir_.icmp(LLVMIntNE, host, ir_.scalar_constant(64, 0)));
+      hosts.push_back(ir_.pointer_at(host));
+    }
+  } else {
+    also(is_aligned(access, places.size() == 1 ? places[0] : ir_.bit_or(places[0], places[1])));
+    for (Value place : places)
+      also(is_inside(access, place, bytes));
+  }
+  const Label as_expected = ir_.label("access");
+  ir_.branch_expected(good, as_expected, access.slow);
+  ir_.place_at(as_expected);
+  for (size_t i = 0; !quick_ && i < places.size(); ++i)
+    hosts.push_back(host_of(access, places[i]));
+  return hosts;
+}
+
+// A parameter or constant at a fixed place.
+bool Emitter::is_always_inside(const Access& access, const OpInfo& info) const {
+  if (info.kind != OpKind::fixed_load || access.execution->guarded) return false;
+  const Space space = static_cast<Space>(access.op->flags & 0xff);
+  const uint64_t end = space == Space::constant    ? code_.image.constant_bank.size()
+                       : space == Space::parameter ? code_.image.parameter_bytes
+                                                   : 0;
+  const auto offset = static_cast<uint64_t>(access.op->immediate);
+  return offset % access.size == 0 && offset <= end && access.size <= end - offset;
+}
+
+void Emitter::emit_known_load(const Access& access, const OpUses& uses) {
+  ir_.use_scalars();
+  const Value place = ir_.pointer_at(access.range.host);
+  for (size_t i = 0; i < uses.destinations.size(); ++i) {
+    const uint32_t offset = uses.destinations[i].lanes.offset();
+    LaneValue value;
+    value.bits = access.bits();
+    value.number = ir_.load(ir_.scalar(value.bits),
+                            ir_.offset(place, static_cast<uint64_t>(access.op->immediate) + i * access.memory.bytes),
+                            access.memory.bytes, Memory::device);
+    held_[offset] = value;
+    changed_.insert(offset);
+  }
+}
+
 void Emitter::emit_number_load(Access& access) {
   ir_.use_scalars();
   const Value address = wide(access, access.address.number);
-  const Label loads = ir_.label("load");
-  ir_.branch_expected(ir_.bit_and(is_inside(access, address, access.size), is_aligned(access, address)), loads,
-                      access.slow);
-  ir_.place_at(loads);
-  const Value host = host_of(access, address);
+  const Value host = checked_hosts(access, {address}, access.size, nullptr)[0];
   std::vector<Value> loaded;
   for (unsigned i = 0; i < access.op->count; ++i) {
     Value value = ir_.load(ir_.scalar(access.bits()), ir_.offset(host, i * access.memory.bytes), access.memory.bytes,
@@ -170,11 +224,7 @@ void Emitter::emit_number_store(Access& access) {
     numbers &= value.is_uniform();
   if (!all && !numbers) return ir_.jump(access.slow);
   const Value address = wide(access, access.address.number);
-  const Label stores = ir_.label("store");
-  ir_.branch_expected(ir_.bit_and(is_inside(access, address, access.size), is_aligned(access, address)), stores,
-                      access.slow);
-  ir_.place_at(stores);
-  const Value host = host_of(access, address);
+  const Value host = checked_hosts(access, {address}, access.size, nullptr)[0];
   for (unsigned i = 0; i < access.op->count; ++i) {
     const LaneValue& value = access.stored[i];
     ir_.store(value.is_uniform() ? value.number : ir_.extract(vector_of(value), warp_size - 1),
@@ -199,15 +249,7 @@ void Emitter::emit_full_warp(Access& access, bool is_store) {
   std::vector<Value> places;
   for (unsigned lane = 0; lane < warp_size; lane += period)
     places.push_back(wide(access, ir_.add(access.address.number, ir_.extract(vector, lane))));
-  good = ir_.bit_and(good, is_aligned(access, halves ? ir_.bit_or(places[0], places[1]) : places[0]));
-  for (Value place : places)
-    good = ir_.bit_and(good, is_inside(access, place, line ? period * access.size : access.size));
-  const Label as_expected = ir_.label("access");
-  ir_.branch_expected(good, as_expected, access.slow);
-  ir_.place_at(as_expected);
-  std::vector<Value> hosts;
-  for (Value place : places)
-    hosts.push_back(host_of(access, place));
+  const std::vector<Value> hosts = checked_hosts(access, places, line ? period * access.size : access.size, good);
   if (is_store)
     line ? store_lines(access, hosts) : store_places(access, hosts);
   else
@@ -280,6 +322,7 @@ void Emitter::store_places(Access& access, const std::vector<Value>& hosts) {
 
 // Some lanes of a warp whose addresses (in all lanes) are `size` bytes apart.
 void Emitter::emit_masked_line(Access& access, bool is_store) {
+  load_range(access.range);
   const unsigned bits = access.address.bits;
   const Value vector = access.address.vector, mask = access.execution->mask, lanes = access.execution->lanes;
   const Value firsts = ir_.shuffle(vector, vector, std::vector<unsigned>(warp_size, 0));
@@ -314,6 +357,7 @@ void Emitter::emit_masked_line(Access& access, bool is_store) {
 void Emitter::emit_chosen_lanes(Access& access, bool is_store) {
   if (access.op->count > 1 || access.memory.bytes < 4) return ir_.jump(access.slow);
   if (access.execution->lanes && places_of(access) == LanePlaces::line) return emit_masked_line(access, is_store);
+  load_range(access.range);
   ir_.use_vectors();
   const Value lanes = access.execution->lanes;
   Value addresses = wide(access, vector_of(access.address));
@@ -364,6 +408,9 @@ void Emitter::emit_load(uint32_t index, const OpInfo& info, const Execution& exe
   const bool as_numbers = uniform_address && !execution.guarded && !local;
   for (const LaneUse& destination : uses.destinations)
     if (plan_.slots.at(destination.lanes.offset()).in_frame) return emit_call(index, info, execution);
+  if (found && is_always_inside(access, info)) return emit_known_load(access, uses);
+  if (found) access.address = address_of(op, info.memory);
+  if (quick_ && found && has_access_step(access)) return access_by_step(access, uses, false);
   access.slow = ir_.label("slow");
   access.done = ir_.label("loaded");
   if (execution.guarded) {
@@ -374,7 +421,6 @@ void Emitter::emit_load(uint32_t index, const OpInfo& info, const Execution& exe
   if (!found) {
     ir_.jump(access.slow);
   } else {
-    access.address = address_of(op, info.memory);
     if (access.address.is_uniform())
       emit_number_load(access);
     else if (full_ && !execution.guarded)
@@ -406,6 +452,7 @@ void Emitter::emit_store(uint32_t index, const OpInfo& info, const Execution& ex
   access.address = address_of(op, info.memory);
   for (unsigned i = 0; i < op.count; ++i)
     access.stored.push_back(canonical(read(code_.element(op, i, op.source[1]), access.bits())));
+  if (quick_ && has_access_step(access)) return access_by_step(access, uses, true);
   access.slow = ir_.label("slow");
   access.done = ir_.label("stored");
   if (execution.guarded) skip_without_lanes(access);

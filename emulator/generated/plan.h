@@ -5,6 +5,7 @@
 #include "emulator/generated/context.h"
 #include "emulator/generated/function_code.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
@@ -60,6 +61,8 @@ public:
   uint64_t fuel = 0; // that all pieces take once: more than any way through them that begins no loop anew
   std::vector<AddressGuess> guesses; // of loads and stores whose addresses differ between lanes
   size_t size() const { return built + called; }
+  // Less is not worth the way in and out, nor is a plan that is mostly calls.
+  bool is_worthwhile() const { return built >= std::max(6u, called); }
 
   // By the addresses in `frames`, those of warps that came to the entry: their instructions have left them there.
   void guess_addresses(const std::vector<const std::byte*>& frames, const KnownPlaces& known);

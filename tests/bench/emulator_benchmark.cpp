@@ -5,6 +5,8 @@
 //       one launch of the plan, on 1 and on 2 host threads
 //   emulator_benchmark [--engine ENGINE] classes [TURNS] [NAME]
 //       one instruction at a time, in a loop of TURNS turns; only classes whose name contains NAME
+//   emulator_benchmark compile quick|full PTX_FILE...
+//       what making code of all kernels of each file costs, in processor time
 //
 // Times cover only the launch (buffers are filled, and results written once, before), the best of the rounds, which
 // alternate between 1 and 2 threads. Peak memory is that of the process without the buffers.
@@ -15,6 +17,7 @@
 #include "support/file_io.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -343,6 +346,43 @@ int bench_classes(int turns, const std::string& wanted) {
   return code;
 }
 
+// Returns exit code 77 if there is no generator. Processor milliseconds per 1,000 PTX instructions, a line for each
+// file: all kernels of it together.
+int bench_compile(emulator::CodeTier tier, const std::vector<std::string>& paths) {
+  if (const std::string reason = emulator::why_no_generator(); !reason.empty()) return complain(reason), 77;
+  double logarithms = 0, worst = 0;
+  unsigned files = 0;
+  std::printf("%-32s %s\n", "file",
+              "instructions  micro-operations  functions  ms per 1,000: plan + write + passes + selection = all");
+  for (const std::string& path : paths) {
+    Result<std::string> text = read_file(path);
+    auto module = text ? read(path, *text) : nullptr;
+    if (!module) return complain("cannot read " + path);
+    emulator::DeviceMemory memory;
+    auto program = emulator::Program::load(*module, memory);
+    if (!program) return complain(program.error().message);
+    emulator::CompileCost sum;
+    for (const auto& function : module->functions) {
+      if (!function->is_entry) continue;
+      auto image = (*program)->decoded(module->text(function->name));
+      if (image) sum.add(emulator::compile_cost(**image, tier).value());
+    }
+    if (sum.instructions == 0) continue;
+    const double each = 1e3 / static_cast<double>(sum.instructions);
+    std::printf("%-32s %12llu %17llu %10llu  %12.1f + %5.1f + %6.1f + %9.1f = %5.1f\n",
+                path.substr(path.rfind('/') + 1).c_str(), (unsigned long long)sum.instructions,
+                (unsigned long long)sum.micro_operations, (unsigned long long)sum.functions, sum.plan * each,
+                sum.write * each, sum.passes * each, sum.selection * each, sum.total() * each);
+    std::fflush(stdout);
+    logarithms += std::log(sum.total() * each);
+    worst = std::max(worst, sum.total() * each);
+    ++files;
+  }
+  std::printf("%u files: geometric mean %.1f ms per 1,000 instructions, worst %.1f\n", files,
+              std::exp(logarithms / std::max(files, 1u)), worst);
+  return 0;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -353,8 +393,12 @@ int main(int argc, char** argv) {
   }
   const std::string mode = argc > 1 ? argv[1] : "";
   if (mode == "classes") return bench_classes(argc > 2 ? std::atoi(argv[2]) : 2000, argc > 3 ? argv[3] : "");
+  if (mode == "compile" && argc >= 4)
+    return bench_compile(std::string(argv[2]) == "full" ? emulator::CodeTier::full : emulator::CodeTier::quick,
+                         {argv + 3, argv + argc});
   if (mode == "kernel" && argc >= 5) return bench_kernel(argv[2], argv[3], argv[4], argc > 5 ? std::atoi(argv[5]) : 5);
   std::fprintf(stderr, "usage: emulator_benchmark [--engine ENGINE] kernel LAUNCH_FILE SIZE KERNEL [ROUNDS]\n"
-                       "       emulator_benchmark [--engine ENGINE] classes [TURNS] [NAME]\n");
+                       "       emulator_benchmark [--engine ENGINE] classes [TURNS] [NAME]\n"
+                       "       emulator_benchmark compile quick|full PTX_FILE...\n");
   return 2;
 }

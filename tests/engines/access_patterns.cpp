@@ -176,7 +176,7 @@ void expect(const Access& access, Data& data) {
   }
 }
 
-enum class Way : uint8_t { sites, lane_by_lane, generated };
+enum class Way : uint8_t { sites, lane_by_lane, quick, full };
 
 EngineRun launch(const ir::Module& module, const Access& access, const Data& data, Way way) {
   EngineRun run;
@@ -191,8 +191,11 @@ EngineRun launch(const ir::Module& module, const Access& access, const Data& dat
   request.block = {access.executing == Access::some ? 27u : 32u};
   request.host_threads = 1;
   request.count_memory = way == Way::lane_by_lane;
+  const bool is_code = way == Way::quick || way == Way::full;
   request.machines.set(
-      emulator::EngineSetting{way == Way::generated ? emulator::Engine::generated : emulator::Engine::interpreter});
+      emulator::EngineSetting{is_code ? emulator::Engine::generated : emulator::Engine::interpreter,
+                              {},
+                              way == Way::full ? emulator::CodeTier::full : emulator::CodeTier::quick});
   request.parameters.resize(28);
   const std::span<const std::byte> parts[] = {std::as_bytes(std::span(data.table)),
                                               std::as_bytes(std::span(data.buffer)),
@@ -251,7 +254,9 @@ int test(const Access& access, bool with_generator, EngineTally& tally) {
   const EngineRun lane_by_lane = launch(*module, access, data, Way::lane_by_lane);
   if (const std::string what = difference(lane_by_lane, by_sites); !what.empty() && ++wrong)
     std::printf("%s, lane by lane and by sites: %s\n", name_of(access).c_str(), what.c_str());
-  if (with_generator) wrong += !tally.add(name_of(access), by_sites, launch(*module, access, data, Way::generated));
+  if (!with_generator) return wrong;
+  wrong += !tally.add(name_of(access) + ", quick code", by_sites, launch(*module, access, data, Way::quick));
+  wrong += !tally.add(name_of(access) + ", full code", by_sites, launch(*module, access, data, Way::full));
   return wrong;
 }
 

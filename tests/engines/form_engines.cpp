@@ -92,7 +92,7 @@ std::string kernel_text(std::span<const Case> cases) {
   return text.append(kernel_end());
 }
 
-EngineRun launch(const ir::Module& module, emulator::Engine engine) {
+EngineRun launch(const ir::Module& module, const emulator::EngineSetting& engine) {
   EngineRun run;
   emulator::DeviceMemory memory(uint64_t(1) << 30);
   auto program = emulator::Program::load(module, memory);
@@ -114,7 +114,7 @@ EngineRun launch(const ir::Module& module, emulator::Engine engine) {
   request.fuel = 20'000;
   request.parameters.resize(8);
   std::memcpy(request.parameters.data(), &*data, 8);
-  request.machines.set(emulator::EngineSetting{engine});
+  request.machines.set(engine);
   const UsesEngine counted(emulator::default_engine());
   take_result((*program)->launch(request), run);
   run.generated = counted.generated();
@@ -133,13 +133,16 @@ public:
       ++unread_;
       return;
     }
-    const EngineRun interpreted = launch(*module, emulator::Engine::interpreter);
+    const EngineRun interpreted = launch(*module, {emulator::Engine::interpreter});
     if (cases.size() > 1 && (!interpreted.refused.empty() || !interpreted.failure.empty())) return halves(cases);
-    const EngineRun generated = launch(*module, emulator::Engine::generated);
+    const EngineRun quick = launch(*module, {emulator::Engine::generated, {}, emulator::CodeTier::quick});
+    const EngineRun full = launch(*module, {emulator::Engine::generated, {}, emulator::CodeTier::full});
+    const bool differs = !difference(interpreted, quick).empty() || !difference(interpreted, full).empty();
+    if (differs && cases.size() > 1) return halves(cases);
     ++tally_.kernels;
     statements_ += cases.size();
-    if (!difference(interpreted, generated).empty() && cases.size() > 1) return halves(cases);
-    tally_.add(cases.front().statement, interpreted, generated);
+    tally_.add("quick code: " + cases.front().statement, interpreted, quick);
+    tally_.add("full code: " + cases.front().statement, interpreted, full);
   }
 
   int finish() const {

@@ -4,9 +4,9 @@
 //
 // A kernel is launched as it was made, and again so that it goes wrong: with buffers that end early, with buffers that
 // begin off their alignment, with little fuel, with blocks in other shapes. Kinds take turns. Each launch is made twice
-// on one program: the second finds the code of the first. The interpreter's accesses are compared with those that look
-// at each lane, too, and some kernels run with code that a thread makes meanwhile (auto). Exit code 77: there is no
-// LLVM.
+// on one program: the second finds the code of the first; code is quick, and all of it full. The interpreter's accesses
+// are compared with those that look at each lane, too, and some kernels run with code that a thread makes meanwhile
+// (auto). Exit code 77: there is no LLVM.
 #include "grammar/reader.h"
 #include "support/log.h"
 #include "tests/engines/engine_run.h"
@@ -136,6 +136,8 @@ void test_kernel(const Kind& kind, uint64_t seed, bool show, EngineTally& tally)
       ++tally.differences;
     };
     compare("lane by lane", launch(*module, kernel, shape, harm, {emulator::Engine::interpreter}, true));
+    compare("full code",
+            launch(*module, kernel, shape, harm, {emulator::Engine::generated, {}, emulator::CodeTier::full}));
     // Code comes from another thread, at any moment.
     if (seed % 4 == 0) compare("auto", launch(*module, kernel, shape, harm, {emulator::Engine::automatic, 40}));
   }

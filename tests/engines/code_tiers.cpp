@@ -1,0 +1,155 @@
+// When code is made, and of which tier: decided by what has been executed, and the same in every run.
+//
+//   code_tiers [--verbose]
+//
+// A long kernel in short launches stays interpreted; a loop becomes quick code, and full code once it has run long
+// enough, within one launch. All with the interpreter's memory and counters. Exit code 77: there is no LLVM.
+#include "grammar/reader.h"
+#include "support/log.h"
+#include "tests/engines/engine_run.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <unistd.h>
+
+namespace ptxrewrite::test {
+namespace {
+
+using emulator::CodeTier;
+using emulator::Engine;
+
+constexpr uint32_t threads = 32; // one warp: no other comes and finds that full code is worth it
+
+std::string head() {
+  return ".version 8.0\n.target sm_80\n.address_size 64\n"
+         ".visible .entry k(.param .u64 data, .param .u32 turns)\n{\n"
+         ".reg .b32 %r<8>; .reg .b64 %rd<4>; .reg .pred %p;\n"
+         "ld.param.u64 %rd1, [data]; ld.param.u32 %r1, [turns]; mov.u32 %r2, %tid.x;\n"
+         "mul.wide.u32 %rd2, %r2, 4; add.u64 %rd1, %rd1, %rd2; ld.global.u32 %r3, [%rd1]; mov.u32 %r4, 0;\n";
+}
+std::string long_kernel() {
+  std::string text = head();
+  for (int i = 0; i < 2000; ++i)
+    text += i % 50 == 49 ? "bar.warp.sync 0xffffffff;\n" : "mad.lo.u32 %r3, %r3, %r1, " + std::to_string(i) + ";\n";
+  return text + "st.global.u32 [%rd1], %r3;\nret;\n}\n";
+}
+std::string loop_kernel() {
+  std::string text = head() + "LOOP:\n";
+  for (int i = 0; i < 16; ++i)
+    text += "mad.lo.u32 %r3, %r3, %r2, " + std::to_string(i) + ";\n";
+  return text + "ld.global.u32 %r5, [%rd1]; xor.b32 %r3, %r3, %r5; add.u32 %r4, %r4, 1;\n"
+                "setp.lt.u32 %p, %r4, %r1; @%p bra LOOP;\nst.global.u32 [%rd1], %r3;\nret;\n}\n";
+}
+
+struct Requests {
+  uint64_t quick = 0, full = 0;
+};
+Requests requests_so_far() {
+  return {emulator::code_requests(CodeTier::quick), emulator::code_requests(CodeTier::full)};
+}
+
+struct Outcome {
+  EngineRun run;
+  Requests requests; // made by the launches
+};
+
+Outcome launch(const std::string& text, Engine engine, uint32_t turns, int launches) {
+  Outcome outcome;
+  Diagnostics diagnostics;
+  const auto module = grammar::read_module(SourceFile("tiers.ptx", text), diagnostics);
+  emulator::DeviceMemory memory(uint64_t(1) << 30);
+  auto program = module ? emulator::Program::load(*module, memory) : Error{"not read", {}};
+  auto data = memory.allocate(threads * 4, "data");
+  if (!program || !data) {
+    outcome.run.refused = "no program";
+    return outcome;
+  }
+  std::vector<uint32_t> contents(threads);
+  for (uint32_t i = 0; i < threads; ++i)
+    contents[i] = i * 77 + 5;
+  (void)memory.write(*data, std::as_bytes(std::span(contents)));
+  emulator::LaunchRequest request;
+  request.kernel = "k";
+  request.block = {threads};
+  request.host_threads = 1;
+  request.parameters.resize(12);
+  std::memcpy(request.parameters.data(), &*data, 8);
+  std::memcpy(request.parameters.data() + 8, &turns, 4);
+  request.machines.set(emulator::EngineSetting{engine});
+  const UsesEngine counted(emulator::default_engine());
+  const Requests before = requests_so_far();
+  for (int i = 0; i < launches; ++i)
+    take_result((*program)->launch(request), outcome.run);
+  outcome.requests = {requests_so_far().quick - before.quick, requests_so_far().full - before.full};
+  outcome.run.generated = counted.generated();
+  (void)memory.read(*data, outcome.run.memory.emplace_back(threads * 4));
+  return outcome;
+}
+
+struct Expected {
+  const char* what;
+  std::string text;
+  Engine engine;
+  uint32_t turns;
+  int launches;
+  bool quick, full; // is such code requested
+};
+
+// Code that an earlier run has left on disk would be used at once.
+class EmptyCache {
+public:
+  EmptyCache() {
+    std::string name = (std::filesystem::temp_directory_path() / "code_tiers_XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    setenv("PTXREWRITE_CACHE", folder_.c_str(), 1);
+  }
+  ~EmptyCache() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  EmptyCache(const EmptyCache&) = delete;
+  EmptyCache& operator=(const EmptyCache&) = delete;
+
+private:
+  std::filesystem::path folder_;
+};
+
+int run() {
+  const EmptyCache cache;
+  if (!has_generator()) return 77;
+  const Expected cases[] = {
+      // 2,000 instructions, 400 times: each instruction is executed too seldom to be worth compiling.
+      {"short launches of a long kernel", long_kernel(), Engine::automatic, 1, 400, false, false},
+      {"a short loop", loop_kernel(), Engine::automatic, 100, 1, false, false},
+      {"a loop worth quick code", loop_kernel(), Engine::automatic, 20'000, 1, true, false},
+      {"a short loop, code wanted", loop_kernel(), Engine::generated, 1'000, 1, true, false},
+      {"a long loop, code wanted", loop_kernel(), Engine::generated, 200'000, 1, true, true},
+  };
+  int wrong = 0;
+  for (const Expected& expected : cases) {
+    const Outcome interpreted = launch(expected.text, Engine::interpreter, expected.turns, expected.launches);
+    const Outcome by_code = launch(expected.text, expected.engine, expected.turns, expected.launches);
+    std::string what = difference(interpreted.run, by_code.run);
+    if (!interpreted.run.refused.empty()) what = "refused: " + interpreted.run.refused;
+    if (what.empty() &&
+        ((by_code.requests.quick != 0) != expected.quick || (by_code.requests.full != 0) != expected.full))
+      what = "requests of quick code: " + std::to_string(by_code.requests.quick) +
+             ", of full code: " + std::to_string(by_code.requests.full);
+    const bool mixes = expected.full && by_code.run.generated < by_code.run.counters.warp_instructions * 9 / 10;
+    if (what.empty() && mixes) what = "code executed only " + std::to_string(by_code.run.generated);
+    std::printf("%s: %s\n", expected.what, what.empty() ? "as expected" : what.c_str());
+    wrong += !what.empty();
+  }
+  return wrong != 0;
+}
+
+} // namespace
+} // namespace ptxrewrite::test
+
+int main(int count, char** arguments) {
+  if (count > 1 && std::strcmp(arguments[1], "--verbose") == 0) ptxrewrite::start_logging("debug");
+  return ptxrewrite::test::run();
+}
