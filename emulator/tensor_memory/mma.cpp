@@ -134,6 +134,8 @@ bool Issue::check_matrix(TensorMemory& memory, char name, uint64_t descriptor, b
   const bool in_chunks = operands_.form.kind == ProductKind::f8f6f4 || operands_.form.kind == ProductKind::mxf8f6f4;
   const unsigned elements = chunk_elements(type, in_chunks);
   const unsigned rows = mn_major ? k : lines, chunks = ((mn_major ? lines : k) + elements - 1) / elements;
+  if (!watched && !operand.by_pairs && end_of_chunks(operand.matrix, mn_major, rows, chunks) <= block.shared_bytes)
+    return true;
   uint64_t addresses[warp_size];
   unsigned count = 0;
   const auto watch = [&] {

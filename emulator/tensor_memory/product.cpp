@@ -74,6 +74,18 @@ struct SharedLines {
   bool mn_major = false, negates = false;
   unsigned lines = 0, k = 0;
 
+  // The chunks of lines along k. Groups of eight lines lie alike, unless their distance changes the swizzle.
+  void gather_lines(const Block& block, const SharedMatrix& matrix, unsigned chunks, std::byte* packed) const {
+    constexpr unsigned group = 8;
+    const bool alike = matrix.swizzle_bytes == 0 || matrix.stride % (group * matrix.swizzle_bytes) == 0;
+    for (unsigned first = 0; first < (alike ? group : lines); ++first)
+      for (unsigned i = 0; i < chunks; ++i) {
+        const std::byte* from = block.shared + chunk_address(matrix, false, first, i);
+        for (unsigned line = first; line < (alike ? lines : first + 1); line += group, from += matrix.stride)
+          std::memcpy(packed + (line * chunks + i) * chunk_bytes, from, chunk_bytes);
+      }
+  }
+
   void read(const Block& block, uint64_t descriptor, float* numbers) const {
     SharedOperand operand;
     (void)read_shared_operand(descriptor, mn_major, operand); // legal: checked at issue
@@ -89,11 +101,7 @@ struct SharedLines {
     if (!mn_major && form.kind != ProductKind::ti16 && elements == chunk_elements(type, false)) {
       // Most lines are long enough to be decoded together.
       alignas(4) std::byte packed[most_columns * 2 * most_line_bytes];
-      const unsigned chunks = k / elements;
-      for (unsigned line = 0; line < lines; ++line)
-        for (unsigned i = 0; i < chunks; ++i)
-          std::memcpy(packed + (line * chunks + i) * chunk_bytes, block.shared + chunk_address(operand, false, line, i),
-                      chunk_bytes);
+      gather_lines(block, operand.matrix, k / elements, packed);
       decode_elements(type, packed, lines * k, numbers);
     } else if (!mn_major) {
       for (unsigned line = 0; line < lines; ++line)
