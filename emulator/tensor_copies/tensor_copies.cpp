@@ -237,7 +237,7 @@ bool Issue::watch(const CopyTarget& target) {
 
 bool Issue::start() {
   Block& block = *warp_.block;
-  const auto bytes = static_cast<uint32_t>(bytes_);
+  const auto bytes = static_cast<uint32_t>(tile_.counted_bytes());
   if (block.late_copies) {
     std::string wrong =
         block.late_copies->add(CopyKind::bulk, warp_.index * warp_size + lane_,

@@ -28,10 +28,16 @@ struct TensorTile {
   // For im2col::w: pixels without the halos, and the number of pixels after which a halo follows.
   uint64_t main_pixels() const { return shape == TileShape::row_of_128 ? 128 : map.pixels; }
   uint64_t pixels_of_group() const { return shape == TileShape::row_of_128 ? 32 : map.pixels; }
-  uint64_t row_bytes() const { return row_elements() * ir::element_bits(map.element) / 8; }
+  // In the box.
+  uint64_t row_bytes() const {
+    return ir::is_padded(map.element) ? row_elements() : row_elements() * ir::element_bits(map.element) / 8;
+  }
   uint64_t rows() const; // at most 256^4
   // Of the whole box, including the part beyond the tensor; at most 2^44.
   uint64_t bytes() const { return row_bytes() * rows(); }
+  // That an mbarrier counts: without the padding of elements, as CUTLASS's kernels expect
+  // (sm100_blockscaled_mma_warpspecialized.hpp, TmaTransactionBytes).
+  uint64_t counted_bytes() const { return rows() * row_elements() * ir::element_bits(map.element) / 8; }
 };
 
 // Returns why a copy of this tile to (`stores` false) or from shared memory is invalid or not emulated, else empty.
@@ -57,6 +63,22 @@ struct RowPlace {
   }
 };
 
+// Elements `begin` to `stop` of a row, in chunks of 16 elements that are adjacent in global memory.
+template <class Visit>
+bool visit_padded(const TensorTile& tile, const RowPlace& place, uint64_t row, bool inside, int64_t begin, int64_t stop,
+                  Visit&& visit) {
+  constexpr int64_t chunk = 16; // elements, and bytes in the box
+  const unsigned bits = ir::element_bits(tile.map.element);
+  const uint64_t start = row * tile.row_bytes() + static_cast<uint64_t>(begin - tile.coordinates[0]);
+  if (!inside) return visit(TileRun{false, 0, static_cast<uint32_t>(start), static_cast<uint32_t>(stop - begin)});
+  for (int64_t at = begin; at < stop; at += chunk)
+    if (!visit(TileRun{true, tile.map.address + place.distance + static_cast<uint64_t>(at) * bits / 8,
+                       static_cast<uint32_t>(start + static_cast<uint64_t>(at - begin)),
+                       static_cast<uint32_t>(chunk * bits / 8)}))
+      return false;
+  return true;
+}
+
 template <class Visit> bool visit_row(const TensorTile& tile, const RowPlace& place, uint64_t row, Visit&& visit) {
   const auto first = static_cast<int64_t>(tile.coordinates[0]), end = first + static_cast<int64_t>(tile.row_elements());
   const auto size = static_cast<int64_t>(tile.map.dims[0]);
@@ -65,6 +87,7 @@ template <class Visit> bool visit_row(const TensorTile& tile, const RowPlace& pl
   const unsigned bits = ir::element_bits(tile.map.element);
   const auto run = [&](bool inside, int64_t begin, int64_t stop) {
     if (begin == stop) return true;
+    if (ir::is_padded(tile.map.element)) return visit_padded(tile, place, row, inside, begin, stop, visit);
     const auto skipped = static_cast<uint64_t>(begin - first) * bits / 8;
     return visit(TileRun{inside, tile.map.address + place.distance + static_cast<uint64_t>(begin) * bits / 8,
                          static_cast<uint32_t>(row * tile.row_bytes() + skipped),

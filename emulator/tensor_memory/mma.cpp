@@ -74,8 +74,11 @@ bool Issue::read_operands() {
     issue_.a = warp_.lanes<uint64_t>(operands_.a_descriptor)[lane_];
   issue_.b = warp_.lanes<uint64_t>(operands_.b_descriptor)[lane_];
   if (form.scale_count) {
-    issue_.a_scales = place(operands_.a_scales);
-    issue_.b_scales = place(operands_.b_scales);
+    // CUTLASS has the first byte of the scales, which the descriptor names, in the two highest bits, too
+    // (mma_sm100_desc.hpp, make_runtime_instr_desc_block_scaled): these are ignored.
+    constexpr uint32_t address_bits = 0x3fffffff;
+    issue_.a_scales = place(operands_.a_scales) & address_bits;
+    issue_.b_scales = place(operands_.b_scales) & address_bits;
   }
   if (form.sparse) issue_.metadata = place(operands_.metadata);
   for (size_t i = 0; i < operands_.disabled.size(); ++i)

@@ -62,11 +62,6 @@ const ElementRow& row_of(TensorElement element) {
   return elements[static_cast<unsigned>(element)];
 }
 
-// Types that are unpacked on their way to shared memory.
-bool is_padded(TensorElement element) {
-  return element == TensorElement::b4x16_p64 || element == TensorElement::b6x16_p32;
-}
-
 // Part of a map, for messages; its text is built only when there is a fault to report.
 struct Part {
   const char* name = "";
@@ -160,6 +155,9 @@ std::string im2col_fault(const TensorMap& map) {
 
 unsigned element_bits(TensorElement element) {
   return row_of(element).bits;
+}
+bool is_padded(TensorElement element) {
+  return element == TensorElement::b4x16_p64 || element == TensorElement::b6x16_p32;
 }
 bool is_float(TensorElement element) {
   return row_of(element).floating;

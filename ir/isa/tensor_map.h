@@ -70,6 +70,8 @@ struct TensorMap {
 
 // Size of an element in global memory, in bits.
 unsigned element_bits(TensorElement element);
+// Is it padded in shared memory, 16 elements in 16 bytes (cuda.h, CUtensorMapDataType: 16U4_ALIGN16B, 16U6_ALIGN16B)?
+bool is_padded(TensorElement element);
 bool is_float(TensorElement element);
 // Bytes within which the swizzle permutes chunks; 0: no swizzle.
 unsigned span_bytes(SwizzleSpan swizzle);

@@ -123,6 +123,49 @@ TEST_CASE("one tile of every swizzle and element size, loaded and stored") {
     }
 }
 
+// cuda.h, CUtensorMapDataType: 8 byte gaps between chunks of 8 bytes (16U4_ALIGN16B), 4 between chunks of 12.
+TEST_CASE("padded elements of 4 and 6 bits: a chunk of 16 of them in 16 bytes") {
+  struct Padded {
+    TensorElement element;
+    size_t chunk; // bytes in global memory
+  };
+  constexpr size_t elements = 128, rows = 8, row_bytes = 128, chunks = 8;
+  for (const Padded& type : {Padded{TensorElement::b4x16_p64, 8}, Padded{TensorElement::b6x16_p32, 12}})
+    for (const int swizzle : {0, 3})
+      for (const int64_t column : {int64_t{0}, int64_t{128}, int64_t{256}}) { // the last one is outside of the tensor
+        CAPTURE(type.chunk);
+        CAPTURE(swizzle);
+        CAPTURE(column);
+        TensorSetup setup;
+        setup.map.element = type.element;
+        setup.map.rank = 2;
+        setup.map.dims = {2 * elements, rows};
+        setup.map.strides = {0, 2 * chunks * type.chunk + 32};
+        setup.map.box = {elements, rows};
+        setup.map.element_strides = {1, 1};
+        set_swizzle(setup.map, swizzle);
+        setup.coordinates = {column, 0};
+        setup.tensor = random_bytes(setup.map.strides[1] * rows, 5);
+        setup.shared = random_bytes(row_bytes * rows + 64, 6);
+        setup.expected_bytes = static_cast<uint32_t>(chunks * type.chunk * rows); // without the gaps
+        setup.copy = load_text(setup);
+        const TensorRun run = run_tensor(setup);
+        REQUIRE_MESSAGE(run.error.empty(), run.error);
+        REQUIRE_MESSAGE(run.failure.empty(), run.failure);
+        std::vector<std::byte> expected = setup.shared;
+        const bool inside = column < static_cast<int64_t>(2 * elements);
+        for (size_t row = 0; row < rows; ++row)
+          for (size_t chunk = 0; chunk < chunks; ++chunk)
+            for (size_t i = 0; i < (inside ? type.chunk : 16); ++i) {
+              const auto dense = static_cast<uint32_t>(row * row_bytes + chunk * 16 + i);
+              const size_t from =
+                  row * setup.map.strides[1] + (static_cast<size_t>(column) / 16 + chunk) * type.chunk + i;
+              expected[tensor_statement::shared_address(swizzle, dense)] = inside ? setup.tensor[from] : std::byte{0};
+            }
+        check_equal(run.shared, expected);
+      }
+}
+
 TEST_CASE("a box that does not begin where the swizzle's pattern does") {
   for (int swizzle = 1; swizzle < 7; ++swizzle)
     for (const uint32_t offset : {128u, 384u, 896u}) {

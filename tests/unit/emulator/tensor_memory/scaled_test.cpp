@@ -42,6 +42,7 @@ struct Scaled {
   unsigned m = 128, n = 32, group = 1;
   unsigned a_byte = 0, b_byte = 0;
   const std::array<Scale, 4>* codes = nullptr; // of scales; nullptr: ordinary ones
+  bool names_bytes = false;                    // the first bytes are in the scales' addresses, too
   bool single = false;                         // one element of each line is not zero: sums have one term
   unsigned k() const { return packed ? 64 : 32; }
   unsigned rows() const { return m / group; }
@@ -157,9 +158,11 @@ void check_scaled(const Scaled& product, unsigned seed) {
   };
   kernel.parameters = {descriptor(start_of_a, 128, 256, Swizzle::none), descriptor(start_of_b, 128, 256, Swizzle::none),
                        product.descriptor()};
-  const std::string places = product.scales ? ", [%tm + " + std::to_string(column_of_a_scales) + "], [%tm + " +
-                                                  std::to_string(column_of_b_scales) + "]"
-                                            : "";
+  const auto place_of = [&](uint32_t column, unsigned byte) {
+    return ", [%tm + " + std::to_string(column | (product.names_bytes ? byte << 30 : 0)) + "]";
+  };
+  const std::string places =
+      product.scales ? place_of(column_of_a_scales, product.a_byte) + place_of(column_of_b_scales, product.b_byte) : "";
   kernel.operations = "  tcgen05.mma.cta_group::" + std::to_string(product.group) + ".kind::" + product.kind +
                       " [%tm], %x0, %x1, %w2" + places + ", %no;\n";
   if (product.group == 2) {
@@ -237,6 +240,11 @@ TEST_CASE("kind::mxf4 and kind::mxf4nvf4: two or four scales") {
                   .by_fractions = by_fractions},
                  seed++);
   }
+}
+
+// As CUTLASS's kernels have them (cute/arch/mma_sm100_desc.hpp, make_runtime_instr_desc_block_scaled).
+TEST_CASE("the first byte of the scales in the two highest bits of their addresses") {
+  check_scaled({.a = e4m3, .b = e5m2, .scales = 1, .n = 80, .a_byte = 1, .b_byte = 1, .names_bytes = true}, 350);
 }
 
 TEST_CASE("scales at the ends of their range: products are rounded once, to infinity or a subnormal number too") {
