@@ -134,7 +134,9 @@ Strides strides(bool mn_major, Swizzle swizzles) {
   return {line * 8 * 4, line * (swizzles == Swizzle::by_pairs ? 4 : 8)};
 }
 
-void check_product(const Product& product, Swizzle swizzles, unsigned seed, LaunchRequest request = {}) {
+// `apart`: more bytes between the groups of eight lines of K-major matrices.
+void check_product(const Product& product, Swizzle swizzles, unsigned seed, LaunchRequest request = {},
+                   uint32_t apart = 0) {
   CAPTURE(product.a->name);
   CAPTURE(product.b->name);
   CAPTURE(product.m);
@@ -148,7 +150,8 @@ void check_product(const Product& product, Swizzle swizzles, unsigned seed, Laun
   kernel.shared.resize(image_bytes);
   fill(kernel.shared, 0, b_start, *product.a, seed);
   fill(kernel.shared, b_start, image_bytes, *product.b, seed + 1);
-  const Strides of_a = strides(product.a_major, swizzles), of_b = strides(product.b_major, swizzles);
+  Strides of_a = strides(product.a_major, swizzles), of_b = strides(product.b_major, swizzles);
+  of_a.stride += apart, of_b.stride += apart;
   kernel.parameters = {descriptor(a_start, of_a.leading, of_a.stride, swizzles),
                        descriptor(b_start, of_b.leading, of_b.stride, swizzles), product.instruction_descriptor()};
   kernel.operations = "  " + product.name() + " [%tm], %x0, %x1, %w2, %no;\n";
@@ -208,6 +211,9 @@ TEST_CASE("the widest and the narrowest products") {
   check_product(product_of(all_types[0], 128, 16), Swizzle::none, 201);
   check_product(product_of(all_types[0], 64, 256), Swizzle::b64, 202);
   check_product(product_of(all_types[0], 64, 8), Swizzle::b64, 203);
+  // Groups of eight lines at different places of the swizzle's pattern.
+  for (const Swizzle swizzles : {Swizzle::b32, Swizzle::b64, Swizzle::b128})
+    check_product(product_of(all_types[0], 64, 32), swizzles, 204, {}, 128);
 }
 
 TEST_CASE("weight-stationary products of 32, 64 and 128 rows") {
