@@ -64,9 +64,9 @@ public:
   // False: nothing can be made of the plan. Takes little time, and looks at the plan and its function.
   Module write(Plan& plan, bool full_warp, CodeTier tier);
   // For a quick module, full code of the same plan if that is at hand already. `key`: LoadedCode::full_key, to make it.
-  // Null: LLVM gives an error, which is logged. Takes long.
+  // Null: LLVM reports an error, which is logged. Takes milliseconds to seconds.
   std::shared_ptr<const LoadedCode> compile(Module module, std::string key = {});
-  // Adds what it costs; nothing is kept.
+  // Compiles the module, adds the time of each step to `cost`, and discards the code.
   void measure(Module module, CompileCost& cost);
 
   // In another thread, one after the other.

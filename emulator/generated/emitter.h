@@ -138,7 +138,7 @@ private:
   void emit_masked_line(Access& access, bool is_store);
   void emit_chosen_lanes(Access& access, bool is_store);
 
-  // --- shared_steps.cpp: quick code calls functions for what it would else repeat at each access ---
+  // --- shared_steps.cpp: functions that quick code calls for accesses, branches and long operations ---
   Value step_function(const std::string& name, Type result, const std::vector<Type>& parameters,
                       const std::function<void(Value)>& body);
   Value call_step(Value function, std::vector<Value> arguments);

@@ -26,7 +26,7 @@ constexpr uint64_t worth_planning = 20'000;
 // Per micro-operation of a plan: warp instructions of its pieces that were interpreted before it becomes quick code,
 // and that quick code has executed before it becomes full code. README.md has what both cost.
 constexpr uint64_t worth_of_quick = 10'000, worth_of_full = 30'000;
-// The same for micro-operations that other code has already, if code is wanted at once.
+// With --engine generated: the same for micro-operations that are compiled already as part of another plan.
 constexpr uint64_t worth_of_covered = 1'000;
 // Entries after which it is decided whether code executes enough each time, and warp instructions that are enough.
 constexpr uint64_t trial_entries = 512, enough_of_an_entry = 5;
@@ -46,9 +46,10 @@ struct EntryCode {
   uint32_t plan_size = 0;
   int64_t fuel = 0;                              // that there has to be
   std::atomic<uint64_t> entries{0}, executed{0}; // warp instructions
-  std::atomic<uint64_t> full_at{never};          // full code is made after so many
+  std::atomic<uint64_t> full_at{never};          // value of `executed` at which full code is requested
 
-  // Loops of quick code return when it is to be replaced.
+  // Fuel for one call of the code: less than the warp's if full code is to replace quick code before that, so that its
+  // loops return to the engine.
   int64_t allowance(int64_t fuel_left) const {
     const uint64_t limit = full_at.load(std::memory_order_relaxed), done = executed.load(std::memory_order_relaxed);
     if (limit == never) return fuel_left;
@@ -134,7 +135,7 @@ public:
   // another thread. An entry is interpreted at least once: what that leaves in the frame tells how addresses lie.
   bool at_once = false;
   uint64_t worth = 1, worth_of_operation = 0; // warp instructions: before a plan is made, and per operation of the plan
-  std::optional<CodeTier> tier;               // of all code
+  std::optional<CodeTier> tier;               // that a test has chosen for all code
 
   // Has code made for such warps as this one. Null: not now.
   EntryCode* code_for(RegionEntry& entry, const Warp& warp, bool uniform) {
@@ -190,8 +191,8 @@ private:
     };
     auto plan = std::make_shared<Plan>(
         *entry.code, index, uniform ? uniform_registers(*entry.code, index, warp) : UniformAtEntry(), has_code);
-    // Code that is wanted at once is limited too: most of a long kernel can be reached from each of its entries, and is
-    // not compiled again for another entry before it has executed enough.
+    // With --engine generated a plan is compiled at its first execution, except for the part that is compiled already:
+    // each entry of a long kernel reaches most of the kernel, and compile time would be quadratic.
     std::set<uint32_t>& covered = covered_[warp.active == full_mask][uniform];
     const uint64_t wanted = worth_of_operation != 0 ? plan->size() * worth_of_operation
                             : tier                  ? 0 // tests compare all of it
@@ -215,7 +216,8 @@ private:
     return plan;
   }
 
-  // Warp instructions of its pieces that were interpreted. A region may go on behind its piece.
+  // Warp instructions of the plan's pieces that the interpreter has executed. Counters are by region; a region may be
+  // longer than its piece, so its count is scaled by their lengths.
   uint64_t executed_of(const Plan& plan) const {
     uint64_t sum = 0;
     for (const auto& [first, piece] : plan.pieces) {

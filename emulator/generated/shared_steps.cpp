@@ -1,5 +1,5 @@
-// Functions that quick code calls at each access, instead of a copy of them there: LLVM takes time for each
-// instruction.
+// Functions that quick code calls for accesses, branches and long operations. A call is one instruction of LLVM IR,
+// where inlined code would be many, and compile time grows with the number of instructions.
 #include "emulator/generated/emitter.h"
 
 #include <fmt/format.h>

@@ -74,8 +74,8 @@ bool Issue::read_operands() {
     issue_.a = warp_.lanes<uint64_t>(operands_.a_descriptor)[lane_];
   issue_.b = warp_.lanes<uint64_t>(operands_.b_descriptor)[lane_];
   if (form.scale_count) {
-    // CUTLASS has the first byte of the scales, which the descriptor names, in the two highest bits, too
-    // (mma_sm100_desc.hpp, make_runtime_instr_desc_block_scaled): these are ignored.
+    // CUTLASS also stores the number of the first byte, which the instruction descriptor has, in the two highest bits
+    // of the addresses (mma_sm100_desc.hpp, make_runtime_instr_desc_block_scaled): these bits are ignored.
     constexpr uint32_t address_bits = 0x3fffffff;
     issue_.a_scales = place(operands_.a_scales) & address_bits;
     issue_.b_scales = place(operands_.b_scales) & address_bits;

@@ -147,7 +147,7 @@ public:
         read_memory_row(row, fold, a + (fold * places_.rows + row) * stored, stored);
   }
 
-  // Is multiply_lanes() the way, which is the faster one?
+  // Can multiply_lanes() be used, which is faster than multiply()?
   bool multiplies_lanes() {
     return !form_.sparse && form_.kind != ProductKind::ti16 && (form_.scale_count == 0 || scales_are_exact());
   }
@@ -276,7 +276,7 @@ private:
     return true;
   }
 
-  // Of all four scales in a word.
+  // For all four scales of a word.
   bool is_exact_scale(uint32_t word) const {
     constexpr uint32_t largest = 127 + 127 - 16, not_a_number = 0xff; // of ue8m0: 2^111
     if (shape_.scale_type != ScalarType::ue8m0) return true;

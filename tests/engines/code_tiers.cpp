@@ -21,7 +21,7 @@ namespace {
 using emulator::CodeTier;
 using emulator::Engine;
 
-constexpr uint32_t threads = 32; // one warp: no other comes and finds that full code is worth it
+constexpr uint32_t threads = 32; // one warp: an entry by another warp would also request full code
 
 std::string head() {
   return ".version 8.0\n.target sm_80\n.address_size 64\n"

@@ -24,7 +24,7 @@ struct RuleExpression {
   enum class Code : uint8_t {
     none,
     complement,
-    ones, // the number with so many low bits
+    ones, // ones(n): a mask of the n lowest bits
     popc,
     choice,
     add,

@@ -26,7 +26,7 @@ double falls(double v, double half, double width) {
 double ramp(double v, double slope, double half, double steepness) {
   return slope * (v - half) / (1 - std::exp(-steepness * (v - half)));
 }
-// Goldman, Hodgkin and Katz.
+// The Goldman-Hodgkin-Katz equation for the flux of an ion through a membrane.
 double flux(double z, double v, double inside, double outside) {
   const double u = z * v * per_volt;
   return z * u * faraday * (inside * std::exp(u) - outside) / (std::exp(u) - 1);
@@ -349,7 +349,7 @@ REFERENCE(myocyte) {
       double step = 1;
       for (int attempt = 0; attempt < 12; ++attempt) {
         const States errors = fehlberg(static_cast<double>(k), step, y, parameters.subspan(cell * 18, 18), next);
-        double worst = 0; // error over what is allowed
+        double worst = 0; // largest ratio of an equation's error to its tolerance
         for (size_t i = 0; i < equations; ++i)
           worst = std::max(worst, errors[i] / (tolerance * (y[i] == 0 ? tolerance : std::abs(y[i]))));
         if (worst <= 1) break;
