@@ -191,8 +191,9 @@ private:
     };
     auto plan = std::make_shared<Plan>(
         *entry.code, index, uniform ? uniform_registers(*entry.code, index, warp) : UniformAtEntry(), has_code);
-    // With --engine generated a plan is compiled at its first execution, except for the part that is compiled already:
-    // each entry of a long kernel reaches most of the kernel, and compile time would be quadratic.
+    // With --engine generated a plan is compiled at its first execution. If part of it is compiled already, as part of
+    // another plan, that part has to be executed often enough first: each entry of a long kernel reaches most of the
+    // kernel, and compile time would be quadratic.
     std::set<uint32_t>& covered = covered_[warp.active == full_mask][uniform];
     const uint64_t wanted = worth_of_operation != 0 ? plan->size() * worth_of_operation
                             : tier                  ? 0 // tests compare all of it
