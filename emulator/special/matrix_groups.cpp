@@ -9,6 +9,7 @@
 #include "emulator/tiles/matrix_tile.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace ptxrewrite::emulator {
@@ -176,9 +177,18 @@ const MicroOp* multiply_half_groups(Warp& running, const MicroOp& op) {
 
 constexpr unsigned most_scales = 4;
 
-float decode_scale(ScalarType type, uint32_t code) {
-  return type == ScalarType::ue8m0 ? semantics::decode_ue8m0(code & 0xff)
-                                   : semantics::decode<semantics::e4m3_format>(code & 0x7f);
+// Numbers for each code of a scale; bit 7 of ue4m3 does not count.
+const float* scale_table(ScalarType type) {
+  using Table = std::array<float, 256>;
+  const auto make = [](auto&& decode) {
+    Table table;
+    for (unsigned code = 0; code < table.size(); ++code)
+      table[code] = decode(code);
+    return table;
+  };
+  static const Table ue8m0 = make([](unsigned code) { return semantics::decode_ue8m0(code); });
+  static const Table ue4m3 = make([](unsigned code) { return semantics::decode<semantics::e4m3_format>(code & 0x7f); });
+  return (type == ScalarType::ue8m0 ? ue8m0 : ue4m3).data();
 }
 
 // scales[line * scale_count + i]: scales of rows of A (`by_pairs`: two lanes of four hold rows eight apart, and the
@@ -190,10 +200,13 @@ void read_scales(const Collective& all, unsigned first, unsigned lines, bool by_
   const uint32_t* data = all.listed(first, storage);
   const unsigned byte = all.listed(first + 1, byte_storage)[0];
   const unsigned thread = all.listed(first + 2, thread_storage)[0];
-  for (unsigned line = 0; line < lines; ++line) {
-    const unsigned lane = line % 8 * 4 + (by_pairs ? thread % 2 * 2 + line / 8 : thread % 4);
-    for (unsigned i = 0; i < product.scale_count; ++i)
-      scales[line * product.scale_count + i] = decode_scale(product.scale_type, data[lane] >> ((byte + i) % 4 * 8));
+  const float* numbers = scale_table(product.scale_type);
+  for (unsigned i = 0; i < product.scale_count; ++i) {
+    const unsigned shift = (byte + i) % 4 * 8;
+    for (unsigned line = 0; line < lines; ++line) {
+      const unsigned lane = line % 8 * 4 + (by_pairs ? thread % 2 * 2 + line / 8 : thread % 4);
+      scales[line * product.scale_count + i] = numbers[data[lane] >> shift & 0xff];
+    }
   }
 }
 
@@ -216,8 +229,23 @@ struct Scales {
 
   // Is the product of each possible element and each scale a normal number of f32?
   bool are_moderate(unsigned count) const {
-    const auto is_moderate = [](float scale) { return scale == 0 || (scale >= 0x1p-100f && scale <= 0x1p100f); };
-    return std::all_of(a, a + most_rows * count, is_moderate) && std::all_of(b, b + tile_columns * count, is_moderate);
+    return are_moderate(a, most_rows * count) && are_moderate(b, tile_columns * count);
+  }
+
+private:
+  // `count`: whole vectors.
+  static bool are_moderate(const float* scales, unsigned count) {
+    using Vector = float __attribute__((vector_size(32)));
+    constexpr unsigned together = sizeof(Vector) / sizeof(float);
+    auto extreme = Vector{} != Vector{};
+    for (unsigned i = 0; i < count; i += together) {
+      Vector some;
+      std::memcpy(&some, scales + i, sizeof some);
+      extreme |= (some != 0.0f) & ~((some >= 0x1p-100f) & (some <= 0x1p100f)); // NaN is extreme
+    }
+    uint64_t any[sizeof extreme / sizeof(uint64_t)];
+    std::memcpy(any, &extreme, sizeof any);
+    return (any[0] | any[1] | any[2] | any[3]) == 0;
   }
 };
 

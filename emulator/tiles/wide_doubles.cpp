@@ -10,73 +10,69 @@ namespace {
 
 using namespace wide;
 
-constexpr unsigned of_line = 4, block_rows = 8; // elements of a line in a register; rows of a vector
+constexpr unsigned of_line = 4, rows_of_block = 8; // elements of a line, which a row of A and a column of B have in a
+                                                   // register; rows of a register
 
-// From lines of four elements, two in each vector, to a vector of eight rows for each element, and the reverse: element
-// 4 * i + j of a vector is row 2 * j + i.
-WIDE_INLINE void transpose_doubles(__m512d (&v)[4]) {
-  const __m512i lower = _mm512_set_epi64(13, 12, 5, 4, 9, 8, 1, 0),
-                upper = _mm512_set_epi64(15, 14, 7, 6, 11, 10, 3, 2);
-  const __m512d even0 = _mm512_unpacklo_pd(v[0], v[1]), odd0 = _mm512_unpackhi_pd(v[0], v[1]);
-  const __m512d even1 = _mm512_unpacklo_pd(v[2], v[3]), odd1 = _mm512_unpackhi_pd(v[2], v[3]);
-  v[0] = _mm512_permutex2var_pd(even0, lower, even1);
-  v[1] = _mm512_permutex2var_pd(odd0, lower, odd1);
-  v[2] = _mm512_permutex2var_pd(even0, upper, even1);
-  v[3] = _mm512_permutex2var_pd(odd0, upper, odd1);
+// A vector holds a row of C or D: columns 0, 2, 4, 6, then 1, 3, 5, 7, each four as a register has them.
+WIDE_INLINE __m512d load_row(const uint32_t* even_columns, const uint32_t* odd_columns, unsigned row) {
+  return _mm512_insertf64x4(
+      _mm512_castpd256_pd512(_mm256_loadu_pd(reinterpret_cast<const double*>(even_columns) + row * of_line)),
+      _mm256_loadu_pd(reinterpret_cast<const double*>(odd_columns) + row * of_line), 1);
+}
+WIDE_INLINE void store_row(uint32_t* even_columns, uint32_t* odd_columns, unsigned row, __m512d sums) {
+  _mm256_storeu_pd(reinterpret_cast<double*>(even_columns) + row * of_line, _mm512_castpd512_pd256(sums));
+  _mm256_storeu_pd(reinterpret_cast<double*>(odd_columns) + row * of_line, _mm512_extractf64x4_pd(sums, 1));
 }
 
-WIDE_INLINE void load_rows(const void* lanes, __m512d (&v)[4]) {
+// A register of B as its four rows, in the order of load_row(): transposes the four lines of even columns in the lower
+// halves of vectors, those of odd columns in the upper ones.
+WIDE_INLINE void load_b(const uint32_t* lanes, __m512d (&b)[of_line]) {
+  const __m512i lower = _mm512_set_epi64(13, 12, 5, 4, 9, 8, 1, 0),
+                upper = _mm512_set_epi64(15, 14, 7, 6, 11, 10, 3, 2);
+  __m512d lines[of_line];
 #pragma GCC unroll 4
-  for (unsigned i = 0; i < 4; ++i)
-    v[i] = _mm512_loadu_pd(static_cast<const double*>(lanes) + i * 8);
-  transpose_doubles(v);
+  for (unsigned i = 0; i < of_line; ++i)
+    lines[i] = _mm512_loadu_pd(reinterpret_cast<const double*>(lanes) + i * 2 * of_line);
+  const __m512d even0 = _mm512_unpacklo_pd(lines[0], lines[1]), odd0 = _mm512_unpackhi_pd(lines[0], lines[1]);
+  const __m512d even1 = _mm512_unpacklo_pd(lines[2], lines[3]), odd1 = _mm512_unpackhi_pd(lines[2], lines[3]);
+  b[0] = _mm512_permutex2var_pd(even0, lower, even1);
+  b[1] = _mm512_permutex2var_pd(odd0, lower, odd1);
+  b[2] = _mm512_permutex2var_pd(even0, upper, even1);
+  b[3] = _mm512_permutex2var_pd(odd0, upper, odd1);
 }
 
 // A NaN's payload depends on the order of an instruction's operands: such products take the general way.
 template <unsigned blocks, unsigned parts, int rounding>
 [[WIDE_TARGET]] bool multiply_doubles(const WideMethod&, const WideOperands& operands) {
-  __m512d sums[blocks][columns];
-#pragma GCC unroll 4
-  for (unsigned i = 0; i < blocks * 2; ++i) {
-    __m512d pairs[4];
-    load_rows(operands.c[i], pairs);
-#pragma GCC unroll 4
-    for (unsigned pair = 0; pair < 4; ++pair)
-      sums[i / 2][2 * pair + i % 2] = pairs[pair];
+  constexpr unsigned all_rows = blocks * rows_of_block;
+  __m512d sums[all_rows];
+#pragma GCC unroll 16
+  for (unsigned row = 0; row < all_rows; ++row) {
+    const unsigned block = row / rows_of_block;
+    sums[row] = load_row(operands.c[2 * block], operands.c[2 * block + 1], row % rows_of_block);
   }
 #pragma GCC unroll 4
   for (unsigned part = 0; part < parts; ++part) {
-    const auto* b = reinterpret_cast<const double*>(operands.b[part]);
-#pragma GCC unroll 2
-    for (unsigned block = 0; block < blocks; ++block) {
-      __m512d a[of_line];
-      load_rows(operands.a[part * blocks + block], a);
+    __m512d b[of_line];
+    load_b(operands.b[part], b);
 #pragma GCC unroll 4
-      for (unsigned i = 0; i < of_line; ++i)
-#pragma GCC unroll 8
-        for (unsigned column = 0; column < columns; ++column) {
-          __m512d& sum = sums[block][column];
-          sum = _mm512_fmadd_round_pd(a[i], _mm512_set1_pd(b[column * of_line + i]), sum, rounding);
-        }
-    }
+    for (unsigned i = 0; i < of_line; ++i)
+#pragma GCC unroll 16
+      for (unsigned row = 0; row < all_rows; ++row) {
+        const auto* a = reinterpret_cast<const double*>(operands.a[part * blocks + row / rows_of_block]);
+        const __m512d element = _mm512_set1_pd(a[row % rows_of_block * of_line + i]);
+        sums[row] = _mm512_fmadd_round_pd(element, b[i], sums[row], rounding);
+      }
   }
   __mmask8 has_nan = 0;
-#pragma GCC unroll 16
-  for (unsigned i = 0; i < blocks * columns; ++i) {
-    const __m512d& sum = sums[i / columns][i % columns];
-    has_nan |= _mm512_cmp_pd_mask(sum, sum, _CMP_UNORD_Q);
-  }
+#pragma GCC unroll 8
+  for (unsigned row = 0; row < all_rows; row += 2)
+    has_nan |= _mm512_cmp_pd_mask(sums[row], sums[row + 1], _CMP_UNORD_Q);
   if (has_nan) return false;
-#pragma GCC unroll 4
-  for (unsigned i = 0; i < blocks * 2; ++i) {
-    __m512d pairs[4];
-#pragma GCC unroll 4
-    for (unsigned pair = 0; pair < 4; ++pair)
-      pairs[pair] = sums[i / 2][2 * pair + i % 2];
-    transpose_doubles(pairs);
-#pragma GCC unroll 4
-    for (unsigned j = 0; j < 4; ++j)
-      _mm512_storeu_pd(reinterpret_cast<double*>(operands.d[i]) + j * 8, pairs[j]);
+#pragma GCC unroll 16
+  for (unsigned row = 0; row < all_rows; ++row) {
+    const unsigned block = row / rows_of_block;
+    store_row(operands.d[2 * block], operands.d[2 * block + 1], row % rows_of_block, sums[row]);
   }
   return true;
 }
@@ -98,8 +94,8 @@ template <unsigned blocks, unsigned parts> WideRun run_of_rounding(int rounding)
 
 WideRun wide_doubles_run(const WideForm& form) {
   if (form.n != columns || form.sparse) return nullptr;
-  if (form.m == block_rows) return form.k == of_line ? run_of_rounding<1, 1>(form.rounding) : nullptr;
-  if (form.m != 2 * block_rows) return nullptr;
+  if (form.m == rows_of_block) return form.k == of_line ? run_of_rounding<1, 1>(form.rounding) : nullptr;
+  if (form.m != 2 * rows_of_block) return nullptr;
   switch (form.k / of_line) {
   case 1:
     return run_of_rounding<2, 1>(form.rounding);

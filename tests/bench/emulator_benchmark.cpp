@@ -233,6 +233,11 @@ const InstructionClass classes[] = {
      "{%f10, %f11, %f12, %f13}, {%r24, %r25, %r26, %r27}, {%r28, %r29}, {%f10, %f11, %f12, %f13}, "
      "%r34, {0, 0}, %r34, {0, 0};",
      1, 4096, 1, "sm_120a"},
+    {"mma.m16n8k64 mxf4nvf4",
+     "mma.sync.aligned.kind::mxf4nvf4.block_scale.scale_vec::4X.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue4m3 "
+     "{%f10, %f11, %f12, %f13}, {%r24, %r25, %r26, %r27}, {%r28, %r29}, {%f10, %f11, %f12, %f13}, "
+     "%r35, {0, 0}, %r35, {0, 0};",
+     1, 8192, 1, "sm_120a"},
     {"wgmma.m64n128k16 f16", group_product("m64n128k16.f32.f16.f16", 'f', "%rd12, %rd12, 1, 1, 1, 0, 0"), 1,
      64 * 128 * 16, 4, "sm_90a"},
     {"wgmma.m64n128k32 e4m3", group_product("m64n128k32.f32.e4m3.e4m3", 'f', "%rd12, %rd12, 1, 1, 1"), 1, 64 * 128 * 32,
@@ -282,6 +287,7 @@ std::string kernel_text(const InstructionClass& row, int copies_to_write, int tu
                      "add.u32 %r14, %r8, %r17; mov.b32 %r16, 0xe4e4e4e4; mov.b32 %r24, 0x3C003800;\n"
                      "mov.b32 %r25, 0x38003A00; mov.b32 %r26, 0x3A003800; mov.b32 %r27, 0x34003800;\n"
                      "mov.b32 %r28, 0x38003C00; mov.b32 %r29, 0x3A003400; mov.b32 %r34, 0x7f7f7f7f;\n"
+                     "mov.b32 %r35, 0x38383838;\n"
                      // Descriptor of a matrix at the start of shared memory, whose eight rows lie every 256 bytes.
                      "shr.u32 %r17, %r8, 4; cvt.u64.u32 %rd12, %r17; or.b64 %rd12, %rd12, 0x1000080000;\n"
                      "mov.u32 %r6, 0;\n" +
