@@ -25,6 +25,13 @@ using WideRun = decltype(WideMethod::run);
 // nullptr: none.
 WideRun wide_packed_run(const WideForm& form);  // wmma
 WideRun wide_doubles_run(const WideForm& form); // f64
+WideRun wide_integers_run(const WideForm& form);
+
+// Number of registers with lines of 16 bytes that hold a row of A.
+inline unsigned parts_of(const WideForm& form) {
+  const unsigned bits = form.in_containers ? 8 : ir::bit_width(form.a_type);
+  return form.k / (form.sparse ? 2 : 1) * bits / 128;
+}
 
 // bf16 numbers, which represent the values of all types of at most 8 bits, for the lower seven bits of a code: their
 // low bytes, then their high ones.
@@ -150,6 +157,22 @@ template <Kind kind> WIDE_INLINE void decode_b(const WideMethod& method, const u
 // vectors and permute these.
 WIDE_INLINE void leave_in_memory(const void* numbers) {
   asm volatile("" : : "r"(numbers) : "memory");
+}
+
+// --- sparse A ---
+
+// The words of metadata with the indices of each row, in the order of the indices.
+template <unsigned indices> WIDE_INLINE void read_metadata(const WideOperands& operands, __m512i (&metadata)[4]) {
+  constexpr unsigned lanes = indices < 8 ? 1 : indices / 8;
+  __m512i all[4]; // of each of four lanes
+  load_lines(operands.metadata, operands.metadata, all);
+  all[2] = _mm512_srli_epi32(all[2], 16);
+  all[3] = _mm512_srli_epi32(all[3], 16);
+  transpose_words(all);
+  alignas(64) __m512i stored_words[4] = {all[0], all[1], all[2], all[3]};
+#pragma GCC unroll 4
+  for (unsigned i = 0; i < 4; ++i)
+    metadata[i] = stored_words[(operands.selector * lanes + i) % 4];
 }
 
 // --- results ---
