@@ -368,6 +368,7 @@ const MicroOp* multiply_integer_groups(Warp& warp, const MicroOp& op) {
 // The sums are exact in f32 (matrix_tile.h).
 const MicroOp* multiply_sparse_integer_groups(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
+    if (multiply_whole_warp(all)) return;
     Factors factors;
     read_factors(all, factors);
     float sums[most_rows * tile_columns] = {};
@@ -420,10 +421,10 @@ WideMethod method_of(const MatrixProduct& product, bool opaque_layout) {
   form.sparse = product.sparse;
   form.is_packed = opaque_layout;
   form.rounding = product.rounding;
-  form.has_scales = product.scale_count == 1;
+  form.scale_count = product.scale_count;
   const bool four_products = product.a.matrices != 1;
   if (product.metadata() >= most_whole_warp_registers) return {};
-  if (product.scale_count > 1 || four_products || product.c.element_bits != product.d.element_bits) return {};
+  if (four_products || product.c.element_bits != product.d.element_bits) return {};
   return wide_method(form);
 }
 

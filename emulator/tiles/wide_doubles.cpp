@@ -1,4 +1,4 @@
-// mma.sync of f64 by whole warps.
+// mma.sync and wmma.mma of f64 by whole warps. The packed A, C and D of wmma.m8n8k4 lie as mma's do.
 #include "emulator/tiles/wide_vectors.h"
 
 #include <cfenv>
@@ -41,8 +41,17 @@ WIDE_INLINE void load_b(const uint32_t* lanes, __m512d (&b)[of_line]) {
   b[3] = _mm512_permutex2var_pd(odd0, upper, odd1);
 }
 
+// wmma: B is packed, a row behind the other.
+WIDE_INLINE void load_packed_b(const uint32_t* lanes, __m512d (&b)[of_line]) {
+  const __m512i even_columns_first = _mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0);
+#pragma GCC unroll 4
+  for (unsigned i = 0; i < of_line; ++i)
+    b[i] = _mm512_permutexvar_pd(even_columns_first,
+                                 _mm512_loadu_pd(reinterpret_cast<const double*>(lanes) + i * columns));
+}
+
 // A NaN's payload depends on the order of an instruction's operands: such products take the general way.
-template <unsigned blocks, unsigned parts, int rounding>
+template <unsigned blocks, unsigned parts, bool is_packed, int rounding>
 [[WIDE_TARGET]] bool multiply_doubles(const WideMethod&, const WideOperands& operands) {
   constexpr unsigned all_rows = blocks * rows_of_block;
   __m512d sums[all_rows];
@@ -54,7 +63,7 @@ template <unsigned blocks, unsigned parts, int rounding>
 #pragma GCC unroll 4
   for (unsigned part = 0; part < parts; ++part) {
     __m512d b[of_line];
-    load_b(operands.b[part], b);
+    is_packed ? load_packed_b(operands.b[part], b) : load_b(operands.b[part], b);
 #pragma GCC unroll 4
     for (unsigned i = 0; i < of_line; ++i)
 #pragma GCC unroll 16
@@ -77,16 +86,16 @@ template <unsigned blocks, unsigned parts, int rounding>
   return true;
 }
 
-template <unsigned blocks, unsigned parts> WideRun run_of_rounding(int rounding) {
+template <unsigned blocks, unsigned parts, bool is_packed = false> WideRun run_of_rounding(int rounding) {
   switch (rounding) {
   case FE_TOWARDZERO:
-    return &multiply_doubles<blocks, parts, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC>;
+    return &multiply_doubles<blocks, parts, is_packed, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC>;
   case FE_DOWNWARD:
-    return &multiply_doubles<blocks, parts, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC>;
+    return &multiply_doubles<blocks, parts, is_packed, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC>;
   case FE_UPWARD:
-    return &multiply_doubles<blocks, parts, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC>;
+    return &multiply_doubles<blocks, parts, is_packed, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC>;
   default:
-    return &multiply_doubles<blocks, parts, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC>;
+    return &multiply_doubles<blocks, parts, is_packed, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC>;
   }
 }
 
@@ -94,8 +103,11 @@ template <unsigned blocks, unsigned parts> WideRun run_of_rounding(int rounding)
 
 WideRun wide_doubles_run(const WideForm& form) {
   if (form.n != columns || form.sparse) return nullptr;
-  if (form.m == rows_of_block) return form.k == of_line ? run_of_rounding<1, 1>(form.rounding) : nullptr;
-  if (form.m != 2 * rows_of_block) return nullptr;
+  if (form.m == rows_of_block) {
+    if (form.k != of_line) return nullptr;
+    return form.is_packed ? run_of_rounding<1, 1, true>(form.rounding) : run_of_rounding<1, 1>(form.rounding);
+  }
+  if (form.m != 2 * rows_of_block || form.is_packed) return nullptr;
   switch (form.k / of_line) {
   case 1:
     return run_of_rounding<2, 1>(form.rounding);

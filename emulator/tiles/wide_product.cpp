@@ -12,42 +12,6 @@ namespace {
 using ir::ScalarType;
 using namespace wide;
 
-// --- C and D ---
-
-template <bool half_sums> WIDE_INLINE void read_sums(const uint32_t* const* c, __m512 (&sums)[columns]) {
-  constexpr unsigned together = half_sums ? 1 : 2; // registers of eight rows
-#pragma GCC unroll 2
-  for (unsigned i = 0; i < together; ++i) {
-    __m512i words[4];
-    load_lines(c[i], c[together + i], words);
-    transpose_words(words);
-#pragma GCC unroll 4
-    for (unsigned pair = 0; pair < 4; ++pair) {
-      if constexpr (half_sums) {
-        sums[2 * pair] = even_elements<Kind::f16>(words[pair]);
-        sums[2 * pair + 1] = odd_elements<Kind::f16>(words[pair]);
-      } else {
-        sums[2 * pair + i] = _mm512_castsi512_ps(words[pair]);
-      }
-    }
-  }
-}
-
-template <bool half_sums> WIDE_INLINE void write_sums(uint32_t* const* d, const __m512 (&sums)[columns]) {
-  constexpr unsigned together = half_sums ? 1 : 2;
-#pragma GCC unroll 2
-  for (unsigned i = 0; i < together; ++i) {
-    __m512i words[4];
-#pragma GCC unroll 4
-    for (unsigned pair = 0; pair < 4; ++pair)
-      words[pair] = half_sums ? _mm512_or_si512(to_half_words(sums[2 * pair]),
-                                                _mm512_slli_epi32(to_half_words(sums[2 * pair + 1]), 16))
-                              : to_canonical_words(sums[2 * pair + i]);
-    transpose_words(words);
-    store_lines(d[i], d[together + i], words);
-  }
-}
-
 // --- products of numbers ---
 
 // Adds the products of an element of each row, element `k` of the rows as they are stored.
@@ -220,17 +184,24 @@ template <Kind kind> WideRun run_of(const WideForm& form) {
 WideMethod wide_method(const WideForm& form) {
   WideMethod method;
   if (!host_has_instructions()) return method;
-  if (form.is_packed) {
-    method.run = wide_packed_run(form);
-    return method;
-  }
   if (form.a_type == ScalarType::f64) {
     method.run = wide_doubles_run(form);
     return method;
   }
-  if (form.m != rows || form.n != columns || parts_of(form) < 1 || parts_of(form) > 2) return method;
+  if (form.is_packed) {
+    method.run = wide_packed_run(form);
+    return method;
+  }
+  const bool may_have_half_the_rows = ir::is_integer(form.a_type);
+  if ((form.m != rows && (form.m != rows / 2 || !may_have_half_the_rows)) || form.n != columns || parts_of(form) < 1 ||
+      parts_of(form) > 2)
+    return method;
   method.saturates = form.saturates;
-  if (form.has_scales && ir::bit_width(form.a_type) > 8) return method;
+  if (form.scale_count > 1) {
+    method.run = wide_scaled_codes_run(form);
+    return method;
+  }
+  if (form.scale_count && ir::bit_width(form.a_type) > 8) return method;
   switch (form.a_type) {
   case ScalarType::f16:
     if (form.b_type == form.a_type) method.run = run_of<Kind::f16>(form);
@@ -252,7 +223,7 @@ WideMethod wide_method(const WideForm& form) {
     method.a_table = table_of(form.a_type, form.in_containers);
     method.b_table = table_of(form.b_type, form.in_containers);
     if (method.a_table && method.b_table)
-      method.run = form.has_scales ? run_of_scaled(form) : run_of<Kind::codes>(form);
+      method.run = form.scale_count ? run_of_scaled(form) : run_of<Kind::codes>(form);
     return method;
   }
 }

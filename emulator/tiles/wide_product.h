@@ -1,7 +1,7 @@
 // Products of matrices by AVX-512, straight from the lanes' registers: mma.sync with sixteen rows of all element types
-// but b1, dense and sparse, of f64 also with eight; wmma.mma.m16n16 of floats. The arithmetic, and so each bit, is that
-// of multiply_tile(), multiply_sparse_tile() and multiply_integer_tile() (matrix_tile.h). mma's registers hold lines as
-// decode_lines() has them.
+// but b1, dense and sparse, of f64 and integers also with eight; wmma.mma of f64 and of m16n16 of floats. The
+// arithmetic, and so each bit, is that of multiply_tile(), multiply_sparse_tile() and multiply_integer_tile()
+// (matrix_tile.h). mma's registers hold lines as decode_lines() has them.
 #pragma once
 
 #include "ir/isa/types.h"
@@ -17,9 +17,9 @@ struct WideForm {
   bool has_half_sums = false; // C and D are f16
   bool saturates = false;     // integers
   bool sparse = false;
-  bool has_scales = false; // one for each row of A and column of B
-  bool is_packed = false;  // wmma
-  int rounding = 0;        // of <cfenv>; f64
+  unsigned scale_count = 0; // for each row of A and column of B; 0: none
+  bool is_packed = false;   // wmma
+  int rounding = 0;         // of <cfenv>; f64
 };
 
 // Registers of 32 lanes each, of 64 bits for f64. A: for each 16 bytes along k (f64: 32) eight rows, then the next
@@ -32,8 +32,8 @@ struct WideOperands {
   const uint32_t* const* c;
   const uint32_t* metadata; // sparse A
   unsigned selector;
-  const float* a_scales = nullptr; // of 16 rows, if the form has scales: powers of two
-  const float* b_scales = nullptr; // of 8 columns
+  const float* a_scales = nullptr; // [row * scale_count + block along k], if the form has scales
+  const float* b_scales = nullptr; // [column * scale_count + block along k]
 };
 
 struct CodeTable; // numbers for each code of a byte

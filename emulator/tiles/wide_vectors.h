@@ -26,6 +26,7 @@ using WideRun = decltype(WideMethod::run);
 WideRun wide_packed_run(const WideForm& form);  // wmma
 WideRun wide_doubles_run(const WideForm& form); // f64
 WideRun wide_integers_run(const WideForm& form);
+WideRun wide_scaled_codes_run(const WideForm& form); // 4 bits, with several scales in a row
 
 // Number of registers with lines of 16 bytes that hold a row of A.
 inline unsigned parts_of(const WideForm& form) {
@@ -132,15 +133,16 @@ WIDE_INLINE void store_bf16(__m512i numbers, float* to) {
   _mm512_store_si512(to + words_of_vector, _mm512_slli_epi32(high, 16));
 }
 
-// Decodes a register.
+// Decodes a register. Sixteen halves are converted straight from memory, which needs no shuffle.
 template <Kind kind> WIDE_INLINE void decode_b(const WideMethod& method, const uint32_t* lanes, float* b) {
   constexpr unsigned half = columns / 2 * line_of(kind);
 #pragma GCC unroll 2
-  for (unsigned i = 0; i < 2; ++i, b += half) {
-    const __m512i words = _mm512_loadu_si512(lanes + i * words_of_vector);
+  for (unsigned i = 0; i < 2; ++i, b += half, lanes += words_of_vector) {
+    const __m512i words = _mm512_loadu_si512(lanes);
     if constexpr (kind == Kind::f16) {
-      _mm512_store_ps(b, from_halves(_mm512_castsi512_si256(words)));
-      _mm512_store_ps(b + words_of_vector, from_halves(_mm512_extracti64x4_epi64(words, 1)));
+      const auto* halves = reinterpret_cast<const __m256i_u*>(lanes);
+      _mm512_store_ps(b, from_halves(_mm256_loadu_si256(halves)));
+      _mm512_store_ps(b + words_of_vector, from_halves(_mm256_loadu_si256(halves + 1)));
     } else if constexpr (kind == Kind::bf16) {
       store_bf16(words, b);
     } else if constexpr (kind == Kind::tf32) {
@@ -185,6 +187,40 @@ WIDE_INLINE __m512i to_half_words(__m512 sums) {
 WIDE_INLINE __m512i to_canonical_words(__m512 sums) {
   const __mmask16 is_nan = _mm512_cmp_ps_mask(sums, sums, _CMP_UNORD_Q);
   return _mm512_mask_mov_epi32(_mm512_castps_si512(sums), is_nan, _mm512_set1_epi32(0x7fffffff));
+}
+
+template <bool half_sums = false> WIDE_INLINE void read_sums(const uint32_t* const* c, __m512 (&sums)[columns]) {
+  constexpr unsigned together = half_sums ? 1 : 2; // registers of eight rows
+#pragma GCC unroll 2
+  for (unsigned i = 0; i < together; ++i) {
+    __m512i words[4];
+    load_lines(c[i], c[together + i], words);
+    transpose_words(words);
+#pragma GCC unroll 4
+    for (unsigned pair = 0; pair < 4; ++pair) {
+      if constexpr (half_sums) {
+        sums[2 * pair] = even_elements<Kind::f16>(words[pair]);
+        sums[2 * pair + 1] = odd_elements<Kind::f16>(words[pair]);
+      } else {
+        sums[2 * pair + i] = _mm512_castsi512_ps(words[pair]);
+      }
+    }
+  }
+}
+
+template <bool half_sums = false> WIDE_INLINE void write_sums(uint32_t* const* d, const __m512 (&sums)[columns]) {
+  constexpr unsigned together = half_sums ? 1 : 2;
+#pragma GCC unroll 2
+  for (unsigned i = 0; i < together; ++i) {
+    __m512i words[4];
+#pragma GCC unroll 4
+    for (unsigned pair = 0; pair < 4; ++pair)
+      words[pair] = half_sums ? _mm512_or_si512(to_half_words(sums[2 * pair]),
+                                                _mm512_slli_epi32(to_half_words(sums[2 * pair + 1]), 16))
+                              : to_canonical_words(sums[2 * pair + i]);
+    transpose_words(words);
+    store_lines(d[i], d[together + i], words);
+  }
 }
 
 } // namespace wide

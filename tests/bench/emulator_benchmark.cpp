@@ -95,8 +95,9 @@ struct InstructionClass {
 };
 
 // A wgmma with 128 columns that is waited for; its sums are the registers from 50 on.
-std::string group_product(const std::string& form, char registers, const std::string& operands) {
-  std::string text = "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned." + form + " {";
+std::string group_product(const std::string& form, char registers, const std::string& operands,
+                          const std::string& sparse = "") {
+  std::string text = "wgmma.fence.sync.aligned; wgmma.mma_async" + sparse + ".sync.aligned." + form + " {";
   for (int i = 0; i < 64; ++i)
     text += (i ? ", %" : "%") + std::string(1, registers) + std::to_string(50 + i);
   return text + "}, " + operands + "; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;";
@@ -238,6 +239,68 @@ const InstructionClass classes[] = {
      "{%f10, %f11, %f12, %f13}, {%r24, %r25, %r26, %r27}, {%r28, %r29}, {%f10, %f11, %f12, %f13}, "
      "%r35, {0, 0}, %r35, {0, 0};",
      1, 8192, 1, "sm_120a"},
+    {"mma.m16n8k64 mxf4",
+     "mma.sync.aligned.kind::mxf4.block_scale.scale_vec::2X.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue8m0 "
+     "{%f10, %f11, %f12, %f13}, {%r24, %r25, %r26, %r27}, {%r28, %r29}, {%f10, %f11, %f12, %f13}, "
+     "%r34, {0, 0}, %r34, {0, 0};",
+     1, 8192, 1, "sm_120a"},
+    {"mma.sp.m16n8k128 mxf4nvf4",
+     "mma.sp::ordered_metadata.sync.aligned.kind::mxf4nvf4.block_scale.scale_vec::4X.m16n8k128.row.col.f32.e2m1.e2m1."
+     "f32.ue4m3 {%f10, %f11, %f12, %f13}, {%r24, %r25, %r26, %r27}, {%r28, %r29, %r28, %r29}, "
+     "{%f10, %f11, %f12, %f13}, %r16, 0x0, %r35, {0, 0}, %r35, {0, 0};",
+     1, 8192, 1, "sm_120a"},
+    {"mma.sp.m16n8k64 mxf8f6f4",
+     "mma.sp::ordered_metadata.sync.aligned.kind::mxf8f6f4.block_scale.scale_vec::1X.m16n8k64.row.col.f32.e4m3.e4m3."
+     "f32.ue8m0 {%f10, %f11, %f12, %f13}, {%r24, %r25, %r26, %r27}, {%r28, %r29, %r28, %r29}, "
+     "{%f10, %f11, %f12, %f13}, %r16, 0x0, %r34, {0, 0}, %r34, {0, 0};",
+     1, 4096, 1, "sm_120a"},
+    {"mma.m16n8k32 e2m3 e3m2",
+     "mma.sync.aligned.kind::f8f6f4.m16n8k32.row.col.f32.e2m3.e3m2.f32 {%f10, %f11, %f12, %f13}, "
+     "{%r24, %r25, %r26, %r27}, {%r28, %r29}, {%f10, %f11, %f12, %f13};",
+     1, 4096, 1, "sm_120a"},
+    {"mma.sp.m16n8k64 s8",
+     "mma.sp.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32 {%r30, %r31, %r32, %r33}, "
+     "{%r24, %r25, %r26, %r27}, {%r24, %r25, %r28, %r29}, {%r30, %r31, %r32, %r33}, %r16, 0x0;",
+     1, 4096},
+    {"mma.sp.m16n8k128 s4",
+     "mma.sp.sync.aligned.m16n8k128.row.col.s32.s4.s4.s32 {%r30, %r31, %r32, %r33}, "
+     "{%r24, %r25, %r26, %r27}, {%r24, %r25, %r28, %r29}, {%r30, %r31, %r32, %r33}, %r16, 0x0;",
+     1, 8192},
+    {"mma.sp.m16n8k64 e4m3",
+     "mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32 {%f10, %f11, %f12, %f13}, "
+     "{%r24, %r25, %r26, %r27}, {%r24, %r25, %r28, %r29}, {%f10, %f11, %f12, %f13}, %r16, 0x0;",
+     1, 4096, 1, "sm_89"},
+    {"mma.sp.m16n8k16 tf32",
+     "mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32 {%f10, %f11, %f12, %f13}, "
+     "{%r24, %r25, %r26, %r27}, {%r24, %r25, %r28, %r29}, {%f10, %f11, %f12, %f13}, %r16, 0x0;",
+     1, 1024},
+    {"mma.m8n8k16 s8", "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r30, %r31}, {%r24}, {%r28}, {%r30, %r31};", 1,
+     1024},
+    {"mma.m8n8k4 f16",
+     "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f10, %f11, %f12, %f13, %f14, %f15, %f16, %f17}, "
+     "{%r24, %r25}, {%r28, %r29}, {%f10, %f11, %f12, %f13, %f14, %f15, %f16, %f17};",
+     1, 1024},
+    {"wmma.m16n16k16 s8",
+     "wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.s32 {%r36, %r37, %r38, %r39, %r40, %r41, %r42, %r43}, "
+     "{%r24, %r25}, {%r26, %r27}, {%r36, %r37, %r38, %r39, %r40, %r41, %r42, %r43};",
+     1, 4096},
+    {"wmma.m8n8k4 f64", "wmma.mma.sync.aligned.row.col.m8n8k4.f64.f64.f64.f64 {%d4, %d5}, {%d1}, {%d2}, {%d4, %d5};", 1,
+     256},
+    {"wgmma.m64n128k16 bf16", group_product("m64n128k16.f32.bf16.bf16", 'f', "%rd12, %rd12, 1, 1, 1, 0, 0"), 1,
+     64 * 128 * 16, 4, "sm_90a"},
+    {"wgmma.m64n128k8 tf32", group_product("m64n128k8.f32.tf32.tf32", 'f', "%rd12, %rd12, 1, 1, 1"), 1, 64 * 128 * 8, 4,
+     "sm_90a"},
+    {"wgmma.m64n128k256 b1", group_product("m64n128k256.s32.b1.b1.and.popc", 'r', "%rd12, %rd12, 1"), 1, 64 * 128 * 256,
+     4, "sm_90a"},
+    {"wgmma.sp.m64n128k32 f16",
+     group_product("m64n128k32.f32.f16.f16", 'f', "%rd12, %rd12, %r16, 0, 1, 1, 1, 0, 0", ".sp"), 1, 64 * 128 * 16, 4,
+     "sm_90a"},
+    {"wgmma.sp.m64n128k64 e4m3",
+     group_product("m64n128k64.f32.e4m3.e4m3", 'f', "%rd12, %rd12, %r16, 0, 1, 1, 1", ".sp"), 1, 64 * 128 * 32, 4,
+     "sm_90a"},
+    {"wgmma.sp.m64n128k64 s8", group_product("m64n128k64.s32.s8.s8", 'r', "%rd12, %rd12, %r16, 0, 1", ".sp"), 1,
+     64 * 128 * 32, 4, "sm_90a"},
+    tensor_product("tcgen05.mma m128n128k8 tf32", "tf32", 1 << 4 | 2 << 7 | 2 << 10, 8),
     {"wgmma.m64n128k16 f16", group_product("m64n128k16.f32.f16.f16", 'f', "%rd12, %rd12, 1, 1, 1, 0, 0"), 1,
      64 * 128 * 16, 4, "sm_90a"},
     {"wgmma.m64n128k32 e4m3", group_product("m64n128k32.f32.e4m3.e4m3", 'f', "%rd12, %rd12, 1, 1, 1"), 1, 64 * 128 * 32,

@@ -75,6 +75,8 @@ std::vector<Form> dense_forms() {
         forms.push_back({fmt::format(".sync.aligned.m16n8k16.row.col{}.s32.{}.{}.s32", clamps, a, b), 2, 1});
         forms.push_back({fmt::format(".sync.aligned.m16n8k64.row.col{}.s32.{}4.{}4.s32", clamps, a[0], b[0])});
         forms.push_back({fmt::format(".sync.aligned.m16n8k32.row.col{}.s32.{}4.{}4.s32", clamps, a[0], b[0]), 2, 1});
+        forms.push_back({fmt::format(".sync.aligned.m8n8k16.row.col{}.s32.{}.{}.s32", clamps, a, b), 1, 1, 2});
+        forms.push_back({fmt::format(".sync.aligned.m8n8k32.row.col{}.s32.{}4.{}4.s32", clamps, a[0], b[0]), 1, 1, 2});
       }
   return forms;
 }
@@ -89,11 +91,24 @@ std::vector<Form> sparse_forms() {
                              {".sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32", 4, 4, 4, 2},
                              {".sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e5m2.f32", 4, 4, 4, 1},
                              {".sp.sync.aligned.m16n8k64.row.col.s32.s8.u8.s32", 4, 4, 4, 1},
-                             {".sp.sync.aligned.m16n8k128.row.col.s32.s4.s4.s32", 4, 4, 4, 1}};
+                             {".sp.sync.aligned.m16n8k64.row.col.satfinite.s32.u8.u8.s32", 4, 4, 4, 1},
+                             {".sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", 2, 2, 4, 2},
+                             {".sp.sync.aligned.m16n8k128.row.col.s32.s4.s4.s32", 4, 4, 4, 1},
+                             {".sp.sync.aligned.m16n8k128.row.col.satfinite.s32.u4.s4.s32", 4, 4, 4, 1},
+                             {".sp.sync.aligned.m16n8k64.row.col.s32.s4.u4.s32", 2, 2, 4, 2}};
   for (const char* a : {"e4m3", "e3m2", "e2m1"})
     forms.push_back({fmt::format(".sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.{}.e2m3.f32", a),
                      4, 4, 4, 1});
   return forms;
+}
+
+// Metadata of a lane: two of four units, in ascending order, eight times.
+uint32_t pairs_of_indices(std::mt19937& random) {
+  constexpr uint32_t pairs[] = {0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110};
+  uint32_t word = 0;
+  for (unsigned i = 0; i < 8; ++i)
+    word = word << 4 | pairs[random() % std::size(pairs)];
+  return word;
 }
 
 void check_form(const Form& form, unsigned seeds) {
@@ -105,6 +120,10 @@ void check_form(const Form& form, unsigned seeds) {
     // Any words are mostly large numbers and, in f16, a NaN in each sum; without some bits they are near one.
     for (uint32_t& word : words)
       word = static_cast<uint32_t>(random()) & (seed % 2 ? 0xffffffff : 0xbfbfbfbf);
+    // Any words select some unit twice; with these indices no pair does.
+    if (form.selectors && seed % 4 < 2)
+      for (unsigned lane = 0; lane < 32; ++lane)
+        words[(form.a + form.b + form.c) * 32 + lane] = pairs_of_indices(random);
     const unsigned selector = form.selectors ? seed % form.selectors : 0;
     CHECK(results(form, selector, false, words) == results(form, selector, true, words));
   }
@@ -118,6 +137,13 @@ TEST_CASE("dense products of sixteen rows by whole warps and by warps in two par
 TEST_CASE("sparse products of sixteen rows likewise, for any metadata") {
   for (const Form& form : sparse_forms())
     check_form(form, 8);
+}
+
+TEST_CASE("block-scaled products by whole warps and by warps in two parts have the same bits") {
+  for (const char* kind : {"mxf4nvf4.block_scale.scale_vec::4X.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue4m3",
+                           "mxf4nvf4.block_scale.scale_vec::2X.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue8m0",
+                           "mxf4.block_scale.scale_vec::2X.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue8m0"})
+    check_form({fmt::format(".sync.aligned.kind::{}", kind), 4, 2, 4, 0, true}, 8);
 }
 
 // Scales of A 2^104 times as large and of B 2^104 times as small leave the product as it is.
