@@ -282,6 +282,7 @@ const MicroOp* multiply_packed_floats(Warp& warp, const MicroOp& op) {
 // The sums of the products are exact in f32 (matrix_tile.h).
 const MicroOp* multiply_packed_integers(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
+    if (multiply_whole_warp(all)) return;
     const MatrixProduct& product = product_of(all);
     float sums[largest_accumulator] = {};
     multiply_packed(all, sums);

@@ -30,9 +30,34 @@ inline constexpr uint32_t chunk_bytes = 16;
 
 SharedMatrix shared_matrix(uint64_t descriptor);
 
+namespace detail {
+
+inline uint32_t swizzled(const SharedMatrix& matrix, uint32_t address) {
+  const uint32_t pattern_rows = matrix.swizzle_bytes / chunk_bytes; // a power of two
+  const uint32_t row = (address / 128 - matrix.base_offset) & (pattern_rows - 1);
+  return address ^ row * chunk_bytes;
+}
+
+// Without swizzling.
+inline uint32_t linear_address(const SharedMatrix& matrix, bool mn_major, uint32_t row, uint32_t chunk) {
+  const uint32_t in_group = row % 8, group = row / 8;
+  if (matrix.swizzle_bytes == 0)
+    return matrix.start + in_group * chunk_bytes +
+           (mn_major ? group * matrix.leading + chunk * matrix.stride : group * matrix.stride + chunk * matrix.leading);
+  const uint32_t address = matrix.start + in_group * matrix.swizzle_bytes + group * matrix.stride;
+  if (!mn_major) return address + chunk * chunk_bytes;
+  const uint32_t in_row = matrix.swizzle_bytes / chunk_bytes; // chunks
+  return address + chunk % in_row * chunk_bytes + chunk / in_row * matrix.leading;
+}
+
+} // namespace detail
+
 // Returns the address of a chunk: the `chunk`-th along k of row `row`; with `mn_major` the `chunk`-th along the
 // rows of A or columns of B, at index `row` along k. Below 2^32; a multiple of 16.
-uint32_t chunk_address(const SharedMatrix& matrix, bool mn_major, uint32_t row, uint32_t chunk);
+inline uint32_t chunk_address(const SharedMatrix& matrix, bool mn_major, uint32_t row, uint32_t chunk) {
+  const uint32_t address = detail::linear_address(matrix, mn_major, row, chunk);
+  return matrix.swizzle_bytes == 0 ? address : detail::swizzled(matrix, address);
+}
 // An upper bound of the addresses at which chunks end, of the first `rows` rows (more than none) and `chunks` chunks.
 uint32_t end_of_chunks(const SharedMatrix& matrix, bool mn_major, uint32_t rows, uint32_t chunks);
 

@@ -1,7 +1,4 @@
 // mma.sync of integers by whole warps.
-//
-// The instruction multiplies bytes without a sign by bytes with a sign. A is brought to the other kind than B by adding
-// or subtracting 128; the sum of B's column times 128 is taken off again.
 #include "emulator/tiles/wide_vectors.h"
 
 namespace ptxrewrite::emulator {
@@ -16,10 +13,6 @@ WIDE_INLINE __m512i expand_nibbles(__m512i words, bool high, bool is_signed) {
   const __m512i half = _mm512_and_si512(high ? _mm512_srli_epi16(words, 4) : words, _mm512_set1_epi8(15));
   const __m512i sign = _mm512_set1_epi8(is_signed ? 8 : 0);
   return _mm512_sub_epi8(_mm512_xor_si512(half, sign), sign);
-}
-
-template <bool b_signed> WIDE_INLINE __m512i add_byte_products(__m512i sums, __m512i a, __m512i b) {
-  return b_signed ? _mm512_dpbusd_epi32(sums, a, b) : _mm512_dpbusd_epi32(sums, b, a);
 }
 
 // The number to add to the sums of a column, at corrections[4 * column].
@@ -37,14 +30,6 @@ WIDE_INLINE void correct_columns(const uint32_t* const* b, uint32_t* corrections
     if constexpr (b_signed) sums = _mm512_sub_epi32(_mm512_setzero_si512(), sums);
     _mm512_store_si512(corrections + half * words_of_vector, sums);
   }
-}
-
-// sum + before, clamped to 32 bits: on overflow, the sum's sign differs from both terms'.
-WIDE_INLINE __m512i add_clamped(__m512i sum, __m512i before) {
-  const __m512i wrapped = _mm512_add_epi32(sum, before);
-  const __m512i overflow = _mm512_and_si512(_mm512_xor_si512(wrapped, before), _mm512_xor_si512(wrapped, sum));
-  const __m512i limit = _mm512_xor_si512(_mm512_srai_epi32(before, 31), _mm512_set1_epi32(0x7fffffff));
-  return _mm512_mask_mov_epi32(wrapped, _mm512_movepi32_mask(overflow), limit);
 }
 
 // The bytes of B in `byte_parts` arrays as correct_columns() has them; 4 bits: of each register the elements in low
@@ -101,8 +86,7 @@ WIDE_INLINE void write_integer_sums(bool saturates, const __m512i (&sums)[column
   }
 }
 
-// Does each pair of the first `count` words' indices select two units? The order of summation, and a product that is
-// selected twice, are left to the general way.
+// Does each pair of the first `count` words' indices select two units?
 template <unsigned count> WIDE_INLINE bool indices_differ(const __m512i (&metadata)[4]) {
   const __m512i one_of_pair = _mm512_set1_epi32(0x1111);
   __m512i all = one_of_pair;
@@ -114,13 +98,19 @@ template <unsigned count> WIDE_INLINE bool indices_differ(const __m512i (&metada
   return _mm512_cmpneq_epi32_mask(all, one_of_pair) == 0;
 }
 
+// Which of the two stored bytes of four are expanded: both, or one after the other, in two passes, where both may have
+// the same place.
+struct Kept {
+  uint32_t first, second; // masks
+};
+
 // Of each row the four bytes of which two are stored: bytes 2 * half and 2 * half + 1 of `stored`, at the places that
 // two indices, from bit `shift` on, select.
-WIDE_INLINE __m512i expand_pair(__m512i stored, unsigned half, __m512i metadata, unsigned shift) {
+WIDE_INLINE __m512i expand_pair(__m512i stored, unsigned half, __m512i metadata, unsigned shift, Kept kept) {
   using Words = uint32_t __attribute__((vector_size(64))); // shifts by numbers that inlining makes constants
   const auto words = (Words)stored, indices = (Words)metadata >> shift;
-  const Words first = (words >> (16 * half) & 0xff) << ((indices & 3) << 3);
-  const Words second = (words >> (16 * half + 8) & 0xff) << ((indices >> 2 & 3) << 3);
+  const Words first = (words >> (16 * half) & kept.first) << ((indices & 3) << 3);
+  const Words second = (words >> (16 * half + 8) & kept.second) << ((indices >> 2 & 3) << 3);
   return (__m512i)(first | second);
 }
 
@@ -142,27 +132,12 @@ WIDE_INLINE void add_word_products(const WideMethod& method, __m512i a, __m512i 
   }
 }
 
-template <bool b_signed, bool nibbles, unsigned parts, bool sparse>
-[[WIDE_TARGET]] bool multiply_integers(const WideMethod& method, const WideOperands& operands) {
-  constexpr unsigned b_parts = sparse ? 2 * parts : parts, bytes_of_line = 16, bytes_of_word = 4, indices_of_word = 8;
-  __m512i metadata[4];
-  if constexpr (sparse) {
-    read_metadata<parts * bytes_of_line>(operands, metadata);
-    if (!indices_differ<parts * bytes_of_line / indices_of_word>(metadata)) return false;
-  }
-  const BytesOfB<b_signed, nibbles, b_parts> b(operands.b);
-  __m512i before[columns], sums[columns];
-  read_integer_sums(operands.c, before);
-  const bool changes_sign = method.a_signed == b_signed;
-  alignas(64) uint32_t corrections[words_of_line * columns] = {};
-  if (changes_sign) correct_columns<b_signed, b.byte_parts>(b.bytes, corrections);
-  leave_in_memory(corrections);
-#pragma GCC unroll 8
-  for (unsigned column = 0; column < columns; ++column) {
-    const __m512i start = _mm512_set1_epi32(static_cast<int>(corrections[column * words_of_line]));
-    sums[column] = method.saturates ? start : _mm512_add_epi32(start, before[column]);
-  }
-  const __m512i change = _mm512_set1_epi8(static_cast<char>(changes_sign ? 0x80 : 0));
+// Adds the products of all rows once.
+template <bool b_signed, bool nibbles, unsigned parts, bool sparse, unsigned b_parts>
+WIDE_INLINE void add_integers(const WideMethod& method, const WideOperands& operands, const __m512i (&metadata)[4],
+                              Kept kept, const BytesOfB<b_signed, nibbles, b_parts>& b, __m512i (&sums)[columns]) {
+  constexpr unsigned bytes_of_word = 4, indices_of_word = 8;
+  const __m512i change = _mm512_set1_epi8(static_cast<char>(method.a_signed == b_signed ? 0x80 : 0));
 #pragma GCC unroll 2
   for (unsigned part = 0; part < parts; ++part) {
     __m512i words[words_of_line];
@@ -174,14 +149,44 @@ template <bool b_signed, bool nibbles, unsigned parts, bool sparse>
       if constexpr (sparse) {
 #pragma GCC unroll 2
         for (unsigned half = 0; half < 2; ++half)
-          add_word_products(
-              method,
-              expand_pair(words[i], half, metadata[index / indices_of_word], (index + 2 * half) % indices_of_word * 2),
-              change, 2 * word + half, b, sums);
+          add_word_products(method,
+                            expand_pair(words[i], half, metadata[index / indices_of_word],
+                                        (index + 2 * half) % indices_of_word * 2, kept),
+                            change, 2 * word + half, b, sums);
       } else {
         add_word_products(method, words[i], change, word, b, sums);
       }
     }
+  }
+}
+
+template <bool b_signed, bool nibbles, unsigned parts, bool sparse>
+[[WIDE_TARGET]] bool multiply_integers(const WideMethod& method, const WideOperands& operands) {
+  constexpr unsigned bytes_of_line = 16, indices_of_word = 8;
+  constexpr Kept both{0xff, 0xff}, one_by_one[] = {{0xff, 0}, {0, 0xff}};
+  __m512i metadata[4];
+  bool is_one_pass = true;
+  if constexpr (sparse) {
+    read_metadata<parts * bytes_of_line>(operands, metadata);
+    is_one_pass = indices_differ<parts * bytes_of_line / indices_of_word>(metadata);
+  }
+  const BytesOfB<b_signed, nibbles, sparse ? 2 * parts : parts> b(operands.b);
+  __m512i before[columns], sums[columns];
+  read_integer_sums(operands.c, before);
+  alignas(64) uint32_t corrections[words_of_line * columns] = {};
+  if (method.a_signed == b_signed) correct_columns<b_signed, b.byte_parts>(b.bytes, corrections);
+  leave_in_memory(corrections);
+#pragma GCC unroll 8
+  for (unsigned column = 0; column < columns; ++column) {
+    const auto once = static_cast<int>(corrections[column * words_of_line]); // for each pass
+    const __m512i start = _mm512_set1_epi32(is_one_pass ? once : 2 * once);
+    sums[column] = method.saturates ? start : _mm512_add_epi32(start, before[column]);
+  }
+  if (is_one_pass) {
+    add_integers<b_signed, nibbles, parts, sparse>(method, operands, metadata, both, b, sums);
+  } else if constexpr (sparse) {
+    for (const Kept& kept : one_by_one)
+      add_integers<b_signed, nibbles, parts, sparse>(method, operands, metadata, kept, b, sums);
   }
   write_integer_sums(method.saturates, sums, before, operands.d);
   return true;

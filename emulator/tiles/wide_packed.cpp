@@ -1,5 +1,5 @@
-// wmma.mma.m16n16 of floats by whole warps. Lane 2 * r, and then lane 2 * r + 1, hold row r of the packed matrices, but
-// for B of tf32, whose rows are in four lanes each.
+// wmma.mma.m16n16 of floats and bytes by whole warps. Lane 2 * r, and then lane 2 * r + 1, hold row r of the packed
+// matrices, but for B of tf32, whose rows are in four lanes each.
 #include "emulator/tiles/wide_vectors.h"
 
 namespace ptxrewrite::emulator {
@@ -106,10 +106,85 @@ template <Kind kind, bool half_sums>
   return true;
 }
 
+// --- bytes ---
+
+constexpr unsigned words_of_row = 4; // of A; of a column of B
+
+// Words of four elements along k, columns[4 * word + column / 4], from the packed rows of B.
+WIDE_INLINE void read_byte_columns(const uint32_t* const* b, __m128i (&columns_of)[words_of_row][4]) {
+  alignas(64) __m128i packed[width];
+#pragma GCC unroll 2
+  for (unsigned i = 0; i < 2; ++i) { // two words in each lane, two lanes in each row
+    const __m512i first = _mm512_loadu_si512(b[0] + i * words_of_vector);
+    const __m512i second = _mm512_loadu_si512(b[1] + i * words_of_vector);
+    const __m512i even_rows = _mm512_unpacklo_epi32(first, second), odd_rows = _mm512_unpackhi_epi32(first, second);
+    const __m512i lower = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0),
+                  upper = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
+    _mm512_store_si512(packed + i * 8, _mm512_permutex2var_epi64(even_rows, lower, odd_rows));
+    _mm512_store_si512(packed + i * 8 + 4, _mm512_permutex2var_epi64(even_rows, upper, odd_rows));
+  }
+#pragma GCC unroll 4
+  for (unsigned word = 0; word < words_of_row; ++word) {
+    const __m128i* rows_of = packed + 4 * word;
+    const __m128i low01 = _mm_unpacklo_epi8(rows_of[0], rows_of[1]), high01 = _mm_unpackhi_epi8(rows_of[0], rows_of[1]);
+    const __m128i low23 = _mm_unpacklo_epi8(rows_of[2], rows_of[3]), high23 = _mm_unpackhi_epi8(rows_of[2], rows_of[3]);
+    columns_of[word][0] = _mm_unpacklo_epi16(low01, low23);
+    columns_of[word][1] = _mm_unpackhi_epi16(low01, low23);
+    columns_of[word][2] = _mm_unpacklo_epi16(high01, high23);
+    columns_of[word][3] = _mm_unpackhi_epi16(high01, high23);
+  }
+}
+
+// A column of D.
+template <bool are_signed>
+WIDE_INLINE __m512i sum_of_bytes(const WideMethod& method, const __m512i (&a)[words_of_row],
+                                 const __m128i (&b)[words_of_row][4], const int32_t (&corrections)[width],
+                                 unsigned column, __m512i before) {
+  const __m512i start = _mm512_set1_epi32(corrections[column]);
+  __m512i sum = method.saturates ? start : _mm512_add_epi32(start, before);
+#pragma GCC unroll 4
+  for (unsigned word = 0; word < words_of_row; ++word) {
+    const auto* of_word = reinterpret_cast<const int32_t*>(b[word]);
+    sum = add_byte_products<are_signed>(sum, a[word], _mm512_set1_epi32(of_word[column]));
+  }
+  return method.saturates ? add_clamped(sum, before) : sum;
+}
+
+template <bool are_signed>
+[[WIDE_TARGET]] bool multiply_packed_bytes(const WideMethod& method, const WideOperands& operands) {
+  alignas(64) __m128i b[words_of_row][4];
+  read_byte_columns(operands.b, b);
+  leave_in_memory(b);
+  __m512i corrections = _mm512_setzero_si512();
+#pragma GCC unroll 4
+  for (const auto& word : b)
+    corrections = add_byte_products<are_signed>(corrections, _mm512_set1_epi8(1), _mm512_load_si512(word));
+  corrections = _mm512_slli_epi32(corrections, 7);
+  if constexpr (are_signed) corrections = _mm512_sub_epi32(_mm512_setzero_si512(), corrections);
+  alignas(64) int32_t of_columns[width];
+  _mm512_store_si512(of_columns, corrections);
+  leave_in_memory(of_columns);
+  // A lane has eight bytes of a row: words 0 and 1 of the row in even lanes, 2 and 3 in odd ones.
+  const Halves first = load_halves(operands.a[0]), second = load_halves(operands.a[1]);
+  const __m512i change = _mm512_set1_epi8(static_cast<char>(0x80));
+  const __m512i a[words_of_row] = {_mm512_xor_si512(first.even, change), _mm512_xor_si512(second.even, change),
+                                   _mm512_xor_si512(first.odd, change), _mm512_xor_si512(second.odd, change)};
+#pragma GCC unroll 8
+  for (unsigned i = 0; i < width / 2; ++i) {
+    const Halves before = load_halves(operands.c[i]);
+    store_halves(operands.d[i], {sum_of_bytes<are_signed>(method, a, b, of_columns, i, before.even),
+                                 sum_of_bytes<are_signed>(method, a, b, of_columns, width / 2 + i, before.odd)});
+  }
+  return true;
+}
+
 } // namespace
 
 WideRun wide_packed_run(const WideForm& form) {
-  if (form.m != width || form.n != width || form.saturates || form.a_type != form.b_type) return nullptr;
+  if (form.m != width || form.n != width || form.a_type != form.b_type) return nullptr;
+  if (form.a_type == ScalarType::s8) return &multiply_packed_bytes<true>;
+  if (form.a_type == ScalarType::u8) return &multiply_packed_bytes<false>;
+  if (form.saturates) return nullptr;
   switch (form.a_type) {
   case ScalarType::f16:
     return form.has_half_sums ? &multiply_packed<Kind::f16, true> : &multiply_packed<Kind::f16, false>;

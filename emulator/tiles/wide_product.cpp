@@ -189,6 +189,7 @@ WideMethod wide_method(const WideForm& form) {
     return method;
   }
   if (form.is_packed) {
+    method.saturates = form.saturates;
     method.run = wide_packed_run(form);
     return method;
   }

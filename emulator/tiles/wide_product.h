@@ -40,7 +40,8 @@ struct CodeTable; // numbers for each code of a byte
 
 // A way to carry out products of one form.
 struct WideMethod {
-  // nullptr: there is none. False, and nothing is done, if the operands are not for this method.
+  // nullptr: there is none. False, and nothing is done, if the operands are not for this method, which is so for some
+  // of f64 alone.
   bool (*run)(const WideMethod& method, const WideOperands& operands) = nullptr;
   const CodeTable* a_table = nullptr;
   const CodeTable* b_table = nullptr;

@@ -161,6 +161,23 @@ WIDE_INLINE void leave_in_memory(const void* numbers) {
   asm volatile("" : : "r"(numbers) : "memory");
 }
 
+// --- integers ---
+//
+// The instruction multiplies bytes without a sign by bytes with a sign. A is brought to the other kind than B by adding
+// or subtracting 128; the sum of B's column times 128 is taken off again.
+
+template <bool b_signed> WIDE_INLINE __m512i add_byte_products(__m512i sums, __m512i a, __m512i b) {
+  return b_signed ? _mm512_dpbusd_epi32(sums, a, b) : _mm512_dpbusd_epi32(sums, b, a);
+}
+
+// sum + before, clamped to 32 bits: on overflow, the sum's sign differs from both terms'.
+WIDE_INLINE __m512i add_clamped(__m512i sum, __m512i before) {
+  const __m512i wrapped = _mm512_add_epi32(sum, before);
+  const __m512i overflow = _mm512_and_si512(_mm512_xor_si512(wrapped, before), _mm512_xor_si512(wrapped, sum));
+  const __m512i limit = _mm512_xor_si512(_mm512_srai_epi32(before, 31), _mm512_set1_epi32(0x7fffffff));
+  return _mm512_mask_mov_epi32(wrapped, _mm512_movepi32_mask(overflow), limit);
+}
+
 // --- sparse A ---
 
 // The words of metadata with the indices of each row, in the order of the indices.

@@ -1,5 +1,6 @@
-// mma of sixteen rows by whole warps, which hosts with AVX-512 carry out in registers, against the same product with
-// the lanes at two places, which takes the general way: the same bits for all forms and any words in the registers.
+// mma of eight or sixteen rows and wmma by whole warps, which hosts with AVX-512 carry out in registers, against the
+// same product with the lanes at two places, which takes the general way: the same bits for all forms and any words in
+// the registers.
 #include "tests/unit/emulator/run_ptx.h"
 
 #include <fmt/format.h>
@@ -10,7 +11,7 @@ namespace ptxrewrite::emulator {
 namespace {
 
 struct Form {
-  std::string words; // after mma
+  std::string words; // after mma or with wmma
   unsigned a = 4, b = 2, c = 4;
   unsigned selectors = 0; // of a sparse A
   bool scaled = false;
@@ -25,12 +26,13 @@ std::string list(char name, unsigned count) {
 
 // Registers a, b, c and the metadata are rows of 32 words at `in`, the results rows at `out`.
 std::string product_kernel(const Form& form, unsigned selector, bool apart) {
-  std::string product = fmt::format("mma{} {}, {}, {}, {}", form.words, list('d', form.c), list('a', form.a),
+  const char* opcode = form.words.starts_with('.') ? "mma" : "";
+  std::string product = fmt::format("{}{} {}, {}, {}, {}", opcode, form.words, list('d', form.c), list('a', form.a),
                                     list('b', form.b), list('c', form.c));
   if (form.selectors) product += fmt::format(", %m0, {:#x}", selector);
   if (form.scaled) product += ", %s0, {0, 0}, %s1, {0, 0}";
   std::string body =
-      "  .reg .b32 %a<4>, %b<4>, %c<4>, %d<4>, %m<1>, %s<2>, %lane;\n  .reg .b64 %rd<4>;\n  .reg .pred %p;\n"
+      "  .reg .b32 %a<4>, %b<4>, %c<8>, %d<8>, %m<1>, %s<2>, %lane;\n  .reg .b64 %rd<4>;\n  .reg .pred %p;\n"
       "  mov.u32 %lane, %tid.x;\n  mul.wide.u32 %rd0, %lane, 4;\n  ld.param.u64 %rd1, [in];\n"
       "  add.u64 %rd1, %rd1, %rd0;\n  ld.param.u64 %rd2, [out];\n  add.u64 %rd2, %rd2, %rd0;\n";
   unsigned row = 0;
@@ -137,6 +139,12 @@ TEST_CASE("dense products of sixteen rows by whole warps and by warps in two par
 TEST_CASE("sparse products of sixteen rows likewise, for any metadata") {
   for (const Form& form : sparse_forms())
     check_form(form, 8);
+}
+
+TEST_CASE("packed products of bytes likewise") {
+  for (const char* type : {"s8", "u8"})
+    for (const char* clamps : {"", ".satfinite"})
+      check_form({fmt::format("wmma.mma.sync.aligned.row.col.m16n16k16.s32.{0}.{0}.s32{1}", type, clamps), 2, 2, 8}, 8);
 }
 
 TEST_CASE("block-scaled products by whole warps and by warps in two parts have the same bits") {
