@@ -112,12 +112,23 @@ InstructionClass tensor_product(const char* name, const std::string& kind, uint3
                                  ", %p1;"};
   row.multiply_adds = size * size * k;
   row.target = "sm_100a";
+  const uint32_t rows = scales.empty() ? size / 16 << 24 : size / 128 << 27;
   row.before = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r8], 256; ld.shared.b32 %r35, [%r8];\n"
                "or.b64 %rd13, %rd12, 0x400000000000; setp.eq.u32 %p1, %r9, 0; mov.b32 %r36, " +
-               std::to_string(types | size / 8 << 17 | (scales.empty() ? size / 16 << 24 : size / 128 << 27)) +
+               std::to_string(types | size / 8 << 17 | rows) +
                ";\n"
                "add.u32 %r37, %r35, 128;\n";
   row.after = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r35, 256;\n";
+  return row;
+}
+
+// The same with a sparse A, whose metadata are all alike: the first two of four elements are stored.
+InstructionClass sparse_tensor_product(const char* name, const std::string& kind, uint32_t types, unsigned stored) {
+  constexpr uint32_t is_sparse = 1 << 2;
+  InstructionClass row = tensor_product(name, kind, types | is_sparse, stored);
+  row.instruction = "@%p1 tcgen05.mma.sp.cta_group::1.kind::" + kind + " [%r35], %rd13, %rd13, [%r37], %r36, %p1;";
+  row.before += "mov.b32 %r38, 0x44444444; tcgen05.st.sync.aligned.32x32b.x8.b32 [%r37], "
+                "{%r38, %r38, %r38, %r38, %r38, %r38, %r38, %r38}; tcgen05.wait::st.sync.aligned;\n";
   return row;
 }
 
@@ -314,6 +325,8 @@ const InstructionClass classes[] = {
                    ", [%r37], [%r37]"),
     tensor_product("tcgen05.mma m128n128k64 mxf4", "mxf4.block_scale.scale_vec::2X", 1 << 23 | 1 << 7 | 1 << 10, 64,
                    ", [%r37], [%r37]"),
+    sparse_tensor_product("tcgen05.mma.sp m128n128k32 f16", "f16", 1 << 4, 16),
+    sparse_tensor_product("tcgen05.mma.sp m128n128k64 e4m3", "f8f6f4", 1 << 4, 32),
     {"mma.m16n8k16 f64",
      "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%d10, %d11, %d12, %d13}, "
      "{%d1, %d2, %d3, %d1, %d2, %d3, %d1, %d2}, {%d1, %d2, %d3, %d1}, {%d10, %d11, %d12, %d13};",
