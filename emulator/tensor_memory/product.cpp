@@ -47,6 +47,7 @@ struct Scratch {
   std::vector<float> turned = std::vector<float>(most_rows * most_elements);       // A of one fold, eight rows a vector
   std::vector<float> scaled = std::vector<float>(most_columns * most_elements);    // B of one fold with its scales
   std::vector<uint8_t> kept = std::vector<uint8_t>(4 * most_rows * most_elements); // columns of a sparse A's elements
+  std::vector<int32_t> turned_kept = std::vector<int32_t>(most_rows * most_elements); // likewise, as `turned`
 };
 Scratch& scratch() {
   thread_local Scratch kept;
@@ -148,16 +149,14 @@ public:
   }
 
   // Can multiply_lanes() be used, which is faster than multiply()?
-  bool multiplies_lanes() {
-    return !form_.sparse && form_.kind != ProductKind::ti16 && (form_.scale_count == 0 || scales_are_exact());
-  }
+  bool multiplies_lanes() { return form_.kind != ProductKind::ti16 && (form_.scale_count == 0 || scales_are_exact()); }
 
   // Adds the whole product; b[column * k + i]. A column of D lies in adjacent lanes of tensor memory, so that eight
   // rows of A are a vector of multiply_tile, and eight columns of B are its rows.
   void multiply_lanes(const float* b) {
     const unsigned columns = shape_.n / places_.folds, k = shape_.k;
     for (unsigned fold = 0; fold < places_.folds; ++fold) {
-      if (fold == 0 || form_.a_in_memory || form_.scale_count) turn_rows(fold);
+      if (fold == 0 || form_.a_in_memory || form_.scale_count || form_.sparse) turn_rows(fold);
       const float* b_of_fold = b + fold * columns * k;
       if (form_.scale_count) b_of_fold = scaled_columns(fold, b_of_fold);
       for (unsigned column = 0; column < columns; column += tile_columns) {
@@ -169,13 +168,13 @@ public:
         float sums[most_rows * tile_columns];
         load_lanes(fold, column, sums);
         for (unsigned row = 0; row < places_.rows; row += lanes_together)
-          multiply_tile(b_columns, scratch().turned.data() + row * k, tile_columns, k, sums + row * tile_columns);
+          multiply_rows(row, b_columns, sums + row * tile_columns, tile_columns);
         store_lanes(fold, column, sums);
       }
     }
   }
 
-  // Adds the product for columns first to first + 7; b has them as rows of eight.
+  // Adds the product for columns first to first + 7 where multiply_lanes() does not; b has them as rows of eight.
   void multiply(unsigned first, const float* b) {
     const unsigned in_fold = shape_.n / places_.folds, fold = first / in_fold, column = first % in_fold;
     const float* a = scratch().a.data() + (form_.a_in_memory ? fold * places_.rows * stored_elements() : 0);
@@ -184,10 +183,7 @@ public:
     float lanes[most_rows * tile_columns], sums[most_rows * tile_columns];
     load_lanes(fold, column, lanes);
     turn_tiles(lanes, sums);
-    if (form_.scale_count)
-      multiply_scaled(first, fold, a, b, sums);
-    else
-      multiply_sparse_tile(a, kept(fold), b, places_.rows, stored_elements(), sums);
+    multiply_scaled(first, fold, a, b, sums);
     turn_tiles(sums, lanes);
     store_lanes(fold, column, lanes);
   }
@@ -228,11 +224,12 @@ private:
 
   // Makes vectors of eight rows of A, with their scales.
   void turn_rows(unsigned fold) {
-    const unsigned k = shape_.k;
+    const unsigned k = stored_elements();
     const float* a = scratch().a.data() + (form_.a_in_memory ? fold * places_.rows * k : 0);
     for (unsigned row = 0; row < places_.rows; row += lanes_together) {
       float* turned = scratch().turned.data() + row * k;
       transpose_columns(a + row * k, k, turned);
+      if (form_.sparse) turn_kept(fold, row);
       for (unsigned part = 0; part < form_.scale_count; ++part) {
         float scales[lanes_together];
         for (unsigned i = 0; i < lanes_together; ++i)
@@ -242,6 +239,14 @@ private:
           turned[i] *= scales[i % lanes_together];
       }
     }
+  }
+
+  void turn_kept(unsigned fold, unsigned row) {
+    const unsigned stored = stored_elements();
+    int32_t* turned = scratch().turned_kept.data() + row * stored;
+    for (unsigned i = 0; i < lanes_together; ++i)
+      for (unsigned k = 0; k < stored; ++k)
+        turned[k * lanes_together + i] = kept(fold)[(row + i) * stored + k];
   }
 
   // Columns of B with their scales, which are the same in all quarters of the fold's lanes.
@@ -285,6 +290,17 @@ private:
     return true;
   }
 
+  // Adds the products of eight rows from `row` on with eight columns; d[column * distance + row].
+  void multiply_rows(unsigned row, const float* b_columns, float* d, size_t distance) const {
+    const unsigned stored = stored_elements();
+    const float* rows = scratch().turned.data() + row * stored;
+    if (form_.sparse)
+      multiply_sparse_lanes(rows, scratch().turned_kept.data() + row * stored, b_columns, shape_.k, stored, d,
+                            distance);
+    else
+      multiply_tile(b_columns, rows, tile_columns, stored, d, distance);
+  }
+
   // f32 sums of eight columns from `column` on.
   void multiply_in_place(unsigned fold, unsigned column, const float* b_columns) {
     uint32_t* cells = memory_.column(tensor_address(issue_.d).column + column);
@@ -292,7 +308,7 @@ private:
       auto* d = reinterpret_cast<float*>(cells + lane(row, fold));
       for (unsigned i = 0; !issue_.adds && i < tile_columns; ++i)
         std::fill_n(d + i * tensor_lanes, lanes_together, 0.0f);
-      multiply_tile(b_columns, scratch().turned.data() + row * shape_.k, tile_columns, shape_.k, d, tensor_lanes);
+      multiply_rows(row, b_columns, d, tensor_lanes);
       for (unsigned i = 0; i < tile_columns; ++i)
         store_floats(d + i * tensor_lanes, cells + lane(row, fold) + i * tensor_lanes);
     }

@@ -95,6 +95,18 @@ void store_half_row(Row row, uint32_t* to) {
 
 using IntegerRow = int32_t __attribute__((vector_size(4 * tile_columns)));
 
+// Element `i`: the element of `row` at places[i] % 8.
+Row select(Row row, IntegerRow places) {
+#if defined(__AVX2__)
+  return __builtin_ia32_permvarsf256(row, places);
+#else
+  Row selected;
+  for (unsigned i = 0; i < tile_columns; ++i)
+    selected[i] = row[places[i] & 7];
+  return selected;
+#endif
+}
+
 // A word holds two numbers of 16 bits.
 IntegerRow multiply_add_pairs(int32_t a, IntegerRow b, IntegerRow sums) {
 #if defined(__AVX2__)
@@ -221,6 +233,23 @@ void multiply_sparse_tile(const float* a, const uint8_t* columns, const float* b
     for (size_t i = 0; i < rows_together; ++i)
       store_row(d + (first + i) * tile_columns, sums[i]);
   }
+}
+
+void multiply_sparse_lanes(const float* a, const int32_t* columns, const float* b, unsigned k, unsigned stored,
+                           float* d, size_t distance) {
+  Row sums[tile_columns];
+  for (size_t i = 0; i < tile_columns; ++i)
+    sums[i] = load_row(d + i * distance);
+  for (size_t step = 0; step < stored; ++step) {
+    const size_t first = step / 4 * 8; // column of A
+    const Row left = load_row(a + step * tile_columns);
+    IntegerRow places;
+    std::memcpy(&places, columns + step * tile_columns, sizeof places);
+    for (size_t i = 0; i < tile_columns; ++i)
+      sums[i] = multiply_add(left, select(load_row(b + i * k + first), places), sums[i]);
+  }
+  for (size_t i = 0; i < tile_columns; ++i)
+    store_row(d + i * distance, sums[i]);
 }
 
 void count_bits(const uint32_t* rows, const uint32_t* columns, unsigned row_count, unsigned words, bool differ,

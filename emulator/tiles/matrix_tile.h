@@ -26,6 +26,12 @@ void multiply_tile(const float* a, const float* b, unsigned rows, unsigned k, fl
 void multiply_sparse_tile(const float* a, const uint8_t* columns, const float* b, unsigned rows, unsigned stored,
                           float* d);
 
+// The same for eight rows of A as vectors, a[i * 8 + row], and columns[i * 8 + row] likewise, and the lines of eight
+// columns of B: d[column * distance + row] += a[i * 8 + row] * b[column * k + columns[i * 8 + row]]. Elements 4 * i to
+// 4 * i + 3 of a row are in columns 8 * i to 8 * i + 7.
+void multiply_sparse_lanes(const float* a, const int32_t* columns, const float* b, unsigned k, unsigned stored,
+                           float* d, size_t distance);
+
 // counts[row * 8 + column]: the number of bits that are set in both a row of A and a column of B, or with `differ` the
 // number of bits in which they differ.
 void count_bits(const uint32_t* rows, const uint32_t* columns, unsigned row_count, unsigned words, bool differ,
