@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Holds the reader's messages about targets against ptxas, statement by statement.
+
+usage: judge_targets.py TARGET_VERDICTS [--ptxas PTXAS] [--every N] [--show N] TARGET TARGET...
+
+Every statement of the ISA table that PTX 9.0 has is read for each target, and given to ptxas, which only parses it (a
+virtual architecture), and assembles it where the two differ. A statement is accepted if one of its texts is, which have
+vectors of different lengths. Statements that are read without a message and that ptxas refuses are "let through"; those
+with a message that ptxas takes are "refused". A statement that one of the two refuses for all targets says nothing of
+targets: these are counted apart, as are those at which ptxas itself crashes, which it does not at each run. Exit code 1 if there are others, 77 without ptxas 13.0.
+"""
+import argparse
+import collections
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+BATCH = 2000  # statements in a kernel
+RUNS = 10  # in which a crash should show
+CRASH = "exit code -"
+
+
+def ask(ptxas, architecture, folder, before, statements, behind):
+    """The statements that ptxas refuses, by number, each with the first message."""
+    path = pathlib.Path(folder) / "statements.ptx"
+    first = before.count("\n") + 1
+    open_numbers, refused = list(range(len(statements))), {}
+    while True:
+        path.write_text(before + "".join(statements[i] + "\n" for i in open_numbers) + behind)
+        done = subprocess.run([ptxas, "--gpu-name", architecture, "-O0", str(path), "-o", "/dev/null"],
+                              capture_output=True, text=True)
+        if done.returncode == 0:
+            return refused
+        found = {}
+        for line, message in re.findall(r"line (\d+); (?:error|fatal)\s*: (.*)", done.stderr):
+            if 0 <= int(line) - first < len(open_numbers):
+                found.setdefault(open_numbers[int(line) - first], message)
+        if not found:
+            if len(open_numbers) == 1:  # ptxas stops without a place
+                refused[open_numbers[0]] = done.stderr.strip() or f"exit code {done.returncode}"
+                return refused
+            for half in (open_numbers[: len(open_numbers) // 2], open_numbers[len(open_numbers) // 2 :]):
+                part = ask(ptxas, architecture, folder, before, [statements[i] for i in half], behind)
+                refused.update((half[i], message) for i, message in part.items())
+            return refused
+        refused.update(found)
+        open_numbers = [i for i in open_numbers if i not in found]
+
+
+def judge(arguments, target, folder):
+    """Of each statement: (first text, whether it is read silently, whether ptxas takes it, ptxas' message)."""
+    printed = subprocess.run([arguments.tool, target, "--every", str(arguments.every)], capture_output=True, text=True)
+    if printed.returncode:
+        sys.exit(printed.stderr.strip() or f"{arguments.tool} ends with {printed.returncode}")
+    before, rest = printed.stdout.split("\n\n", 1)
+    rows, behind = rest.split("LAST\n", 1)
+    texts, ours, first_text = [], {}, {}
+    for row in rows.splitlines():
+        number, verdict, text = row.split("\t", 2)
+        first_text.setdefault(number, text)
+        texts.append((number, text))
+        ours[number] = ours.get(number, False) or verdict == "+"
+    theirs, messages = judged(arguments.ptxas, target.replace("sm_", "compute_"), folder, before, texts, behind)
+    for number in [number for number in ours if ours[number] != theirs[number]]:
+        theirs[number] = False
+        for text in [text for text in texts if text[0] == number]:
+            for _ in range(RUNS):
+                accepted, more = judged(arguments.ptxas, target, folder, before, [text], behind)
+                theirs[number] = theirs[number] or accepted[number]
+                messages.update(more)
+                if CRASH in messages[number]:
+                    break
+        if CRASH in messages[number]:
+            theirs[number] = ours[number]
+            arguments.crashes.add(number)
+    return {number: (first_text[number], ours[number], theirs[number], messages[number]) for number in ours}
+
+
+def judged(ptxas, architecture, folder, before, texts, behind):
+    """Whether ptxas takes one of the texts of each statement, and its last message of each."""
+    accepted, messages = {}, {}
+    for start in range(0, len(texts), BATCH):
+        batch = texts[start : start + BATCH]
+        refused = ask(ptxas, architecture, folder, before + "\n", [text for _, text in batch], behind)
+        for i, (number, _) in enumerate(batch):
+            accepted[number] = accepted.get(number, False) or i not in refused
+            messages[number] = refused.get(i, messages.get(number, ""))
+    return accepted, messages
+
+
+def show(kind, rows, limit):
+    by_mnemonic = collections.defaultdict(list)
+    for row in rows:
+        by_mnemonic[row[0].split()[0].rstrip(";")].append(row)
+    for mnemonic, all_of in sorted(by_mnemonic.items())[:limit]:
+        print(f"    {kind}: {len(all_of)} of {mnemonic}, as {all_of[0][0]}  {all_of[0][3]}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tool")
+    parser.add_argument("targets", nargs="+")
+    parser.add_argument("--ptxas", default=shutil.which("ptxas"))
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--show", type=int, default=10)
+    arguments = parser.parse_args()
+    arguments.crashes = set()
+    if not arguments.ptxas:
+        print("skipped: no ptxas")
+        return 77
+    version = subprocess.run([arguments.ptxas, "--version"], capture_output=True, text=True).stdout
+    if "release 13.0" not in version:
+        print("skipped: the table's targets are those of ptxas 13.0")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        verdicts = {target: judge(arguments, target, folder) for target in arguments.targets}
+    numbers = list(verdicts[arguments.targets[0]])
+    nowhere = {number: [not any(rows[number][side] for rows in verdicts.values()) for side in (1, 2)]
+               for number in numbers}
+    print(f"{len(numbers)} statements, {sum(theirs and not ours for ours, theirs in nowhere.values())} of them refused "
+          f"by ptxas alone for all targets, {sum(ours and not theirs for ours, theirs in nowhere.values())} by the reader "
+          f"alone; ptxas crashes at {len(arguments.crashes)}")
+    wrong = 0
+    for target, rows in verdicts.items():
+        differ = [row for number, row in rows.items() if row[1] != row[2] and not any(nowhere[number])]
+        let_through, refused = [row for row in differ if row[1]], [row for row in differ if row[2]]
+        print(f"{target}: {len(let_through)} let through, {len(refused)} refused")
+        show("let through", let_through, arguments.show)
+        show("refused", refused, arguments.show)
+        wrong += len(differ)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
