@@ -82,7 +82,10 @@ class Dumper:
     """Makes the dump; one method per kind of item. Items are named by their subject, never by a path."""
 
     def __init__(self, arguments):
-        self.dump_tool, self.tool = os.path.abspath(arguments.dump_tool), os.path.abspath(arguments.tool)
+        # Copies: the programs may be linked again while they run.
+        tools = os.path.join(arguments.output, "tools")
+        os.makedirs(tools, exist_ok=True)
+        self.dump_tool, self.tool = (shutil.copy2(path, tools) for path in (arguments.dump_tool, arguments.tool))
         self.root, self.output = arguments.root, os.path.join(arguments.output, "now")
         self.work = os.path.join(arguments.output, "work")
         self.missing_features = 0
