@@ -26,17 +26,22 @@ constexpr unsigned place_of(unsigned k, unsigned column) {
   return (half * codes_of_word + k % codes_of_word) * words_of_half + word + k % codes_of_line / codes_of_word;
 }
 
+// The scales of the elements of each word of four columns, where a column has `elements`.
+template <unsigned count, unsigned elements> WIDE_INLINE __m512 scales_of_words(const float* scales, unsigned half) {
+  alignas(64) float of_words[words_of_half];
+#pragma GCC unroll 16
+  for (unsigned word = 0; word < words_of_half; ++word) {
+    const unsigned column = half % 2 * 4 + word / words_of_line;
+    const unsigned k = half / 2 * codes_of_line + word % words_of_line * codes_of_word;
+    of_words[word] = scales[column * count + k * count / elements];
+  }
+  return _mm512_load_ps(of_words);
+}
+
 template <unsigned count> WIDE_INLINE void read_b(const WideOperands& operands, float* b) {
 #pragma GCC unroll 4
   for (unsigned half = 0; half < 2 * parts; ++half) {
-    alignas(64) float scales[words_of_half]; // of the elements of each word
-#pragma GCC unroll 16
-    for (unsigned word = 0; word < words_of_half; ++word) {
-      const unsigned column = half % 2 * 4 + word / words_of_line;
-      const unsigned k = half / 2 * codes_of_line + word % words_of_line * codes_of_word;
-      scales[word] = operands.b_scales[column * count + k * count / stored];
-    }
-    const __m512 of_words = _mm512_load_ps(scales);
+    const __m512 of_words = scales_of_words<count, stored>(operands.b_scales, half);
     const __m512i words = _mm512_loadu_si512(operands.b[half / 2] + half % 2 * words_of_half);
 #pragma GCC unroll 8
     for (unsigned i = 0; i < codes_of_word; ++i)
@@ -77,11 +82,73 @@ template <unsigned count> [[WIDE_TARGET]] bool multiply_codes(const WideMethod&,
   return true;
 }
 
+// --- sparse A: pairs of elements are stored, each one of four (sparse_metadata.h) ---
+
+constexpr unsigned pairs_of_word = codes_of_word / 2, indices_of_word = 8;
+
+// Scaled numbers of B: for each word the first elements of its four pairs, then the second ones, at place_of_pairs().
+constexpr unsigned place_of_pairs(unsigned word, unsigned element, unsigned column) {
+  const unsigned half = word / words_of_line * 2 + column / 4;
+  return ((half * 2 + element) * words_of_line + word % words_of_line) * words_of_half + column % 4 * pairs_of_word;
+}
+
+template <unsigned count> WIDE_INLINE void read_pairs_of_b(const WideOperands& operands, float* b) {
+#pragma GCC unroll 8
+  for (unsigned half = 0; half < 4 * parts; ++half) {
+    const __m512 of_words = scales_of_words<count, 2 * stored>(operands.b_scales, half);
+    const __m512i words = _mm512_loadu_si512(operands.b[half / 2] + half % 2 * words_of_half);
+#pragma GCC unroll 2
+    for (unsigned element = 0; element < 2; ++element) {
+      __m512i pairs[4];
+#pragma GCC unroll 4
+      for (unsigned i = 0; i < pairs_of_word; ++i)
+        pairs[i] = _mm512_castps_si512(_mm512_mul_ps(elements_of(words, 2 * i + element), of_words));
+      transpose_words(pairs);
+#pragma GCC unroll 4
+      for (unsigned i = 0; i < words_of_line; ++i)
+        _mm512_store_si512(b + ((half * 2 + element) * words_of_line + i) * words_of_half, pairs[i]);
+    }
+  }
+}
+
+template <unsigned count> [[WIDE_TARGET]] bool multiply_sparse_codes(const WideMethod&, const WideOperands& operands) {
+  alignas(64) float b[2 * stored * columns];
+  read_pairs_of_b<count>(operands, b);
+  leave_in_memory(b);
+  __m512i metadata[4];
+  read_metadata<stored / 2>(operands, metadata);
+  __m512 sums[columns];
+  read_sums(operands.c, sums);
+#pragma GCC unroll 2
+  for (unsigned part = 0; part < parts; ++part) {
+    __m512i words[words_of_line];
+    load_lines(operands.a[2 * part], operands.a[2 * part + 1], words);
+    transpose_words(words);
+    __m512 scales = _mm512_setzero_ps();
+#pragma GCC unroll 32
+    for (unsigned i = 0; i < codes_of_line; ++i) {
+      const unsigned k = part * codes_of_line + i, pair = k / 2;
+      if (k % (stored / count) == 0) scales = scales_of_rows<count>(operands.a_scales, k * count / stored);
+      const __m512 a = _mm512_mul_ps(elements_of(words[i / codes_of_word], i % codes_of_word), scales);
+      using Words = uint32_t __attribute__((vector_size(64))); // shifts by numbers that unrolling makes constants
+      const auto index = (__m512i)((Words)metadata[pair / indices_of_word] >> (pair % indices_of_word * 2));
+#pragma GCC unroll 8
+      for (unsigned column = 0; column < columns; ++column) {
+        const __m512 four = _mm512_broadcast_f32x4(_mm_load_ps(b + place_of_pairs(pair / 2, k % 2, column)));
+        sums[column] = _mm512_fmadd_ps(a, _mm512_permutevar_ps(four, index), sums[column]);
+      }
+    }
+  }
+  write_sums(operands.d, sums);
+  return true;
+}
+
 } // namespace
 
 WideRun wide_scaled_codes_run(const WideForm& form) {
   const bool are_codes = form.a_type == ir::ScalarType::e2m1 && form.b_type == form.a_type && !form.in_containers;
-  if (!are_codes || form.m != rows || form.k != stored || form.sparse || form.has_half_sums) return nullptr;
+  if (!are_codes || form.m != rows || form.k != stored * (form.sparse ? 2 : 1) || form.has_half_sums) return nullptr;
+  if (form.sparse) return form.scale_count == 4 ? &multiply_sparse_codes<4> : &multiply_sparse_codes<2>;
   return form.scale_count == 4 ? &multiply_codes<4> : &multiply_codes<2>;
 }
 

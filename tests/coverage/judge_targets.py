@@ -65,7 +65,8 @@ def judge(arguments, target, folder):
         texts.append((number, text))
         ours[number] = ours.get(number, False) or verdict == "+"
     theirs, messages = judged(arguments.ptxas, target.replace("sm_", "compute_"), folder, before, texts, behind)
-    for number in [number for number in ours if ours[number] != theirs[number]]:
+    rows = {number: (first_text[number], ours[number]) for number in ours if ours[number] != theirs[number]}
+    for number in [number for number, row in rows.items() if not is_known(arguments.known_rows, row)]:
         theirs[number] = False
         for text in [text for text in texts if text[0] == number]:
             for _ in range(RUNS):
@@ -121,6 +122,7 @@ def main():
     parser.add_argument("--known")
     arguments = parser.parse_args()
     arguments.crashes = set()
+    arguments.known_rows = read_known(arguments.known)
     if not arguments.ptxas:
         print("skipped: no ptxas")
         return 77
@@ -137,10 +139,9 @@ def main():
           f"by ptxas alone for all targets, {sum(ours and not theirs for ours, theirs in nowhere.values())} by the reader "
           f"alone; ptxas crashes at {len(arguments.crashes)}")
     wrong = 0
-    known = read_known(arguments.known)
     for target, rows in verdicts.items():
         differ = [row for number, row in rows.items() if row[1] != row[2] and not any(nowhere[number])]
-        unknown = [row for row in differ if not is_known(known, row)]
+        unknown = [row for row in differ if not is_known(arguments.known_rows, row)]
         let_through, refused = [row for row in unknown if row[1]], [row for row in unknown if row[2]]
         print(f"{target}: {len(let_through)} let through, {len(refused)} refused, {len(differ) - len(unknown)} differ as "
               "is known")
