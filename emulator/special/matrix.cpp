@@ -386,17 +386,22 @@ bool place_fragments(const ir::Form& form, const ElementTypes& types,
   });
 }
 
-// Lists the operands after C: metadata and selector, then scales.
+// Lists the operands after C: metadata and selector, then scales. CUTLASS puts single registers in braces.
 void list_metadata_and_scales(Decoder& decoder, MatrixProduct& product, std::vector<LaneRef>& list) {
   const std::span<const ir::Operand> operands = decoder.operands();
+  const auto list_word = [&](unsigned index) {
+    const std::vector<ir::Operand> registers = matrix_registers(decoder, index);
+    if (registers.empty()) return decoder.unsupported("a matrix product without its metadata or scales");
+    list.push_back(decoder.source(registers.front(), lanes_of_bits(32)));
+  };
   unsigned next = 4;
   if (product.sparse) {
-    list.push_back(decoder.source(operands[decoder.top_level(next)], lanes_of_bits(32)));
+    list_word(next);
     product.selector = static_cast<unsigned>(operands[decoder.top_level(next + 1)].immediate) & 3;
     next += 2;
   }
   for (unsigned side = 0; side < 2 && product.scale_count; ++side, next += 2) {
-    list.push_back(decoder.source(operands[decoder.top_level(next)], lanes_of_bits(32)));
+    list_word(next);
     for (const ir::Operand& place : matrix_registers(decoder, next + 1))
       list.push_back(decoder.source(place, lanes_of_bits(16)));
   }

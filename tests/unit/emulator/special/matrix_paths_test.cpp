@@ -29,8 +29,9 @@ std::string product_kernel(const Form& form, unsigned selector, bool apart) {
   const char* opcode = form.words.starts_with('.') ? "mma" : "";
   std::string product = fmt::format("{}{} {}, {}, {}, {}", opcode, form.words, list('d', form.c), list('a', form.a),
                                     list('b', form.b), list('c', form.c));
-  if (form.selectors) product += fmt::format(", %m0, {:#x}", selector);
-  if (form.scaled) product += ", %s0, {0, 0}, %s1, {0, 0}";
+  // Single registers may be in braces.
+  if (form.selectors) product += fmt::format(", {}, {:#x}", apart ? "{%m0}" : "%m0", selector);
+  if (form.scaled) product += apart ? ", {%s0}, {0, 0}, {%s1}, {0, 0}" : ", %s0, {0, 0}, %s1, {0, 0}";
   std::string body =
       "  .reg .b32 %a<4>, %b<4>, %c<8>, %d<8>, %m<1>, %s<2>, %lane;\n  .reg .b64 %rd<4>;\n  .reg .pred %p;\n"
       "  mov.u32 %lane, %tid.x;\n  mul.wide.u32 %rd0, %lane, 4;\n  ld.param.u64 %rd1, [in];\n"
