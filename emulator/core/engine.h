@@ -32,6 +32,8 @@ struct EngineSetting {
   // All code is of this tier; nothing: quick code first, full code instead of it when that has executed as much as
   // compiling is worth.
   std::optional<CodeTier> tier{};
+  // Quick code is made by LLVM, as for processors that the generator has no encoder for. Tests set it.
+  bool portable = false;
 };
 
 // The code of one kernel for one launch: while this object exists, region entries of the
@@ -47,11 +49,19 @@ std::unique_ptr<GeneratedLaunch> generated_launch(KernelImage& image, const Laun
 // The engine of requests that name none: the interpreter, unless --engine has been given before the first
 // launch.
 Engine& default_engine();
+// Likewise of requests that choose no tier: nothing, unless a benchmark has chosen one.
+std::optional<CodeTier>& default_tier();
 // Warp instructions that generated code has executed in this process, by all launches that have ended. Tests of the
 // generator want to know that it did something.
 std::atomic<uint64_t>& warp_instructions_by_code();
-// Plans for which code of the tier has been requested in this process. Tests of the decisions want to know.
-std::atomic<uint64_t>& code_requests(CodeTier tier);
+// The generator's work in this process, by tier. Tests of the decisions and of their cost want to know.
+struct CodeWork {
+  std::atomic<uint64_t> requests = 0;         // plans for which code has been requested
+  std::atomic<uint64_t> modules = 0;          // compiled by LLVM
+  std::atomic<uint64_t> micro_operations = 0; // of plans that code has been written for, or has been found on disk
+  std::atomic<uint64_t> code_bytes = 0;       // of machine code, or of LLVM's object files
+};
+CodeWork& code_work(CodeTier tier);
 // By its word: auto, interpreter, generated. Nothing: it is none of them.
 std::optional<Engine> engine_of(std::string_view word);
 std::string word_of(Engine engine);
@@ -60,18 +70,18 @@ std::string why_no_generator();
 
 // What making code of a whole kernel costs: processor milliseconds by step.
 struct CompileCost {
-  uint64_t instructions = 0, micro_operations = 0, functions = 0, object_bytes = 0;
-  double plan = 0, write = 0, passes = 0, selection = 0;
+  uint64_t instructions = 0, micro_operations = 0, functions = 0, code_bytes = 0;
+  double plan = 0, write = 0, passes = 0, selection = 0; // without LLVM, `selection` makes the memory executable
   void add(const CompileCost& other) {
     instructions += other.instructions, micro_operations += other.micro_operations, functions += other.functions;
-    object_bytes += other.object_bytes;
+    code_bytes += other.code_bytes;
     plan += other.plan, write += other.write, passes += other.passes, selection += other.selection;
   }
   double total() const { return plan + write + passes + selection; }
 };
 // Makes, and drops, code for full warps of all that can be compiled, whatever is on disk. For benchmarks; nothing:
 // there is no generator.
-std::optional<CompileCost> compile_cost(KernelImage& image, CodeTier tier);
+std::optional<CompileCost> compile_cost(KernelImage& image, CodeTier tier, bool portable = false);
 
 // Patterns of the generator's rows that name no operation, or several with different numbers of sources. A test wants
 // none.

@@ -347,9 +347,14 @@ Engine& default_engine() {
   return engine;
 }
 
-std::atomic<uint64_t>& code_requests(CodeTier tier) {
-  static std::atomic<uint64_t> requests[2];
-  return requests[static_cast<size_t>(tier)];
+std::optional<CodeTier>& default_tier() {
+  static std::optional<CodeTier> tier;
+  return tier;
+}
+
+CodeWork& code_work(CodeTier tier) {
+  static CodeWork work[2];
+  return work[static_cast<size_t>(tier)];
 }
 
 std::atomic<uint64_t>& warp_instructions_by_code() {

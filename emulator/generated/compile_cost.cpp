@@ -1,6 +1,7 @@
 // The cost of making code of a whole kernel, for benchmarks.
 #include "emulator/core/decode.h"
 #include "emulator/generated/compiler.h"
+#include "emulator/generated/direct_emitter.h"
 
 #include <ctime>
 #include <deque>
@@ -17,7 +18,7 @@ double processor_milliseconds() {
 }
 
 // Each region entry that no earlier plan covers begins one, in the order of the code.
-void measure_function(Compiler& compiler, FunctionCode& code, CodeTier tier, CompileCost& cost) {
+void measure_function(Compiler& compiler, FunctionCode& code, CodeTier tier, bool portable, CompileCost& cost) {
   std::set<uint32_t> instructions;
   std::set<uint32_t> covered;
   for (uint32_t index = 0; index < code.function.code.size(); ++index) {
@@ -34,6 +35,16 @@ void measure_function(Compiler& compiler, FunctionCode& code, CodeTier tier, Com
       for (uint32_t at = first; at < piece.past; ++at)
         if (code.op(at).is_instruction) instructions.insert(code.op(at).instruction);
     cost.micro_operations += plan.size();
+    if (tier == CodeTier::quick && !portable && has_direct_code()) {
+      const std::vector<uint8_t> bytes = DirectEmitter(plan, true).emit();
+      const double written = processor_milliseconds();
+      (void)CodeMemory(bytes);
+      cost.write += written - planned;
+      cost.selection += processor_milliseconds() - written;
+      cost.code_bytes += bytes.size();
+      ++cost.functions;
+      continue;
+    }
     Compiler::Module module = compiler.write(plan, true, tier);
     cost.write += processor_milliseconds() - planned;
     if (module) compiler.measure(std::move(module), cost);
@@ -44,13 +55,13 @@ void measure_function(Compiler& compiler, FunctionCode& code, CodeTier tier, Com
 } // namespace
 } // namespace generated
 
-std::optional<CompileCost> compile_cost(KernelImage& image, CodeTier tier) {
+std::optional<CompileCost> compile_cost(KernelImage& image, CodeTier tier, bool portable) {
   generated::Compiler* compiler = generated::Compiler::get();
   if (!compiler) return std::nullopt;
   CompileCost cost;
   for (const auto& function : image.functions) {
     generated::FunctionCode code(image, *function, nullptr);
-    generated::measure_function(*compiler, code, tier, cost);
+    generated::measure_function(*compiler, code, tier, portable, cost);
   }
   return cost;
 }

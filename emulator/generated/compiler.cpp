@@ -1,5 +1,6 @@
 #include "emulator/generated/compiler.h"
 
+#include "emulator/generated/direct_emitter.h"
 #include "emulator/generated/emitter.h"
 #include "support/log.h"
 #include "support/mix.h"
@@ -78,7 +79,7 @@ LoadedCode::~LoadedCode() {
 Compiler::Module::Module(Module&& other) noexcept
     : llvm_(other.llvm_), context_(std::exchange(other.context_, nullptr)),
       module_(std::exchange(other.module_, nullptr)), function_(other.function_), tier_(other.tier_),
-      about_(std::move(other.about_)) {}
+      size_(other.size_), about_(std::move(other.about_)) {}
 
 Compiler::Module::~Module() {
   if (module_) llvm_->DisposeModule(module_);
@@ -151,9 +152,21 @@ const std::string& Compiler::why_none() {
   return instance().reason;
 }
 
+std::shared_ptr<const LoadedCode> Compiler::make_direct(Plan& plan, bool full_warp) {
+  const std::vector<uint8_t> bytes = DirectEmitter(plan, full_warp).emit();
+  auto loaded = std::make_shared<LoadedCode>(CodeMemory(bytes));
+  if (!loaded->code) return nullptr;
+  loaded->tier = CodeTier::quick;
+  CodeWork& work = code_work(CodeTier::quick);
+  work.micro_operations += plan.size();
+  work.code_bytes += bytes.size();
+  return loaded;
+}
+
 Compiler::Module Compiler::write(Plan& plan, bool full_warp, CodeTier tier) {
   Module result;
   result.tier_ = tier;
+  result.size_ = plan.size();
   result.llvm_ = &llvm_;
   result.context_ = llvm_.ContextCreate();
   result.module_ = llvm_.ModuleCreateWithNameInContext("code", result.context_);
@@ -257,11 +270,14 @@ std::shared_ptr<const LoadedCode> Compiler::compile(Module module, std::string k
   if (module.tier_ == CodeTier::quick) loaded = find(full_key_of(key), CodeTier::full);
   if (!loaded) loaded = find(key, module.tier_);
   const bool was_known = loaded != nullptr;
+  code_work(module.tier_).micro_operations += module.size_;
   if (!was_known) {
     const std::string name = name_of(key);
     llvm_.SetValueName2(module.function_, name.c_str(), name.size());
     LLVMMemoryBufferRef object = run_passes(module) ? make_object(module) : nullptr;
     if (!object) return nullptr;
+    ++code_work(module.tier_).modules;
+    code_work(module.tier_).code_bytes += llvm_.GetBufferSize(object);
     store_object(key, object);
     loaded = keep(key, module.tier_, load(key, object));
   }
@@ -284,7 +300,7 @@ void Compiler::measure(Module module, CompileCost& cost) {
   cost.selection += since();
   if (!object) return;
   ++cost.functions;
-  cost.object_bytes += llvm_.GetBufferSize(object);
+  cost.code_bytes += llvm_.GetBufferSize(object);
   llvm_.DisposeMemoryBuffer(object);
 }
 

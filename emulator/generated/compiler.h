@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emulator/core/engine.h"
+#include "emulator/generated/code_memory.h"
 #include "emulator/generated/context.h"
 #include "emulator/generated/llvm.h"
 #include "emulator/generated/plan.h"
@@ -15,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ptxrewrite::emulator::generated {
@@ -25,6 +27,9 @@ class Compiler;
 class LoadedCode {
 public:
   LoadedCode() = default;
+  explicit LoadedCode(CodeMemory memory) : memory_(std::move(memory)) {
+    code = reinterpret_cast<Code>(reinterpret_cast<uintptr_t>(memory_.start()));
+  }
   LoadedCode(const LoadedCode&) = delete;
   LoadedCode& operator=(const LoadedCode&) = delete;
   ~LoadedCode();
@@ -34,7 +39,8 @@ public:
 
 private:
   friend class Compiler;
-  LLVMOrcResourceTrackerRef tracker_ = nullptr;
+  LLVMOrcResourceTrackerRef tracker_ = nullptr; // of LLVM's code
+  CodeMemory memory_;                           // of other code
 };
 
 class Compiler {
@@ -59,8 +65,11 @@ public:
     LLVMModuleRef module_ = nullptr;
     LLVMValueRef function_ = nullptr;
     CodeTier tier_ = CodeTier::full;
+    size_t size_ = 0;   // of the plan
     std::string about_; // for the log
   };
+  // Quick code without LLVM, where has_direct_code(). Null: the system allows no executable memory. Takes microseconds.
+  std::shared_ptr<const LoadedCode> make_direct(Plan& plan, bool full_warp);
   // False: nothing can be made of the plan. Takes little time, and looks at the plan and its function.
   Module write(Plan& plan, bool full_warp, CodeTier tier);
   // For a quick module, full code of the same plan if that is at hand already. `key`: LoadedCode::full_key, to make it.

@@ -40,6 +40,7 @@ struct CodeContext {
   const MemoryRange* ranges = nullptr; // of memory operation i: at byte i * sizeof(AccessSite)
   const MicroOp* ops = nullptr;        // of the function: generated code names micro-operations by their place in it
   const std::byte* constant_bank = nullptr;
+  const void* tables = nullptr; // LaneTables, of code that DirectEmitter has written
   CallOne call = nullptr;
   CallAccess call_access = nullptr;
   AddressGuess* guesses = nullptr; // of the code

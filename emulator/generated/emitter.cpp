@@ -10,6 +10,7 @@ Emitter::Emitter(Ir& ir, Plan& plan, bool full_warp, CodeTier tier)
     : ir_(ir), plan_(plan), code_(plan.code), full_(full_warp), quick_(tier == CodeTier::quick) {}
 
 bool Emitter::emit(const std::string& name) {
+  plan_.find_values();
   begin_function(name);
   for (const auto& [first, piece] : plan_.pieces)
     emit_piece(piece);

@@ -4,6 +4,7 @@
 
 #include "emulator/core/decode.h"
 #include "emulator/generated/compiler.h"
+#include "emulator/generated/direct_emitter.h"
 #include "support/log.h"
 
 #include <fmt/format.h>
@@ -136,6 +137,7 @@ public:
   bool at_once = false;
   uint64_t worth = 1, worth_of_operation = 0; // warp instructions: before a plan is made, and per operation of the plan
   std::optional<CodeTier> tier;               // that a test has chosen for all code
+  bool portable = false;                      // quick code by LLVM
 
   // Has code made for such warps as this one. Null: not now.
   EntryCode* code_for(RegionEntry& entry, const Warp& warp, bool uniform) {
@@ -173,7 +175,7 @@ private:
   EntryCode* make_now_or_later(Version& version, const std::shared_ptr<Plan>& plan, bool full_warp, CodeTier of_code,
                                const std::string& key, std::unique_lock<std::mutex>& lock) {
     version.pending = true;
-    ++code_requests(of_code);
+    ++code_work(of_code).requests;
     if (at_once) return make(version, plan, full_warp, of_code, key, lock);
     Compiler::get()->do_later(this, [this, &version, plan, full_warp, of_code, key] {
       std::unique_lock later(mutex_);
@@ -241,11 +243,13 @@ private:
   // `lock`: of mutex_, which is open while LLVM works.
   EntryCode* make(Version& version, const std::shared_ptr<Plan>& plan, bool full_warp, CodeTier of_code,
                   const std::string& key, std::unique_lock<std::mutex>& lock) {
-    Compiler::Module module = Compiler::get()->write(*plan, full_warp, of_code);
+    Compiler& compiler = *Compiler::get();
     std::shared_ptr<const LoadedCode> loaded;
-    if (module) {
+    if (of_code == CodeTier::quick && !portable && has_direct_code()) {
+      loaded = compiler.make_direct(*plan, full_warp);
+    } else if (Compiler::Module module = compiler.write(*plan, full_warp, of_code)) {
       lock.unlock();
-      loaded = Compiler::get()->compile(std::move(module), key);
+      loaded = compiler.compile(std::move(module), key);
       lock.lock();
     }
     version.pending = false;
@@ -316,7 +320,8 @@ public:
     kernel_->at_once = at_once;
     kernel_->worth = at_once ? 1 : setting.worth.value_or(worth_planning);
     kernel_->worth_of_operation = at_once || setting.worth ? 0 : worth_of_quick;
-    kernel_->tier = setting.tier;
+    kernel_->tier = setting.tier ? setting.tier : default_tier();
+    kernel_->portable = setting.portable;
     kernel_->install();
   }
   ~Launch() override { kernel_->remove(); }
@@ -386,6 +391,7 @@ CodeContext context_for(Warp& warp, const MicroOp* meeting, EntryCode& code) {
   context.ranges = block.sites.empty() ? nullptr : &block.sites.front().range;
   context.ops = warp.activation->function->code.data();
   context.constant_bank = block.image->constant_bank.data();
+  context.tables = &LaneTables::get();
   context.call = &call_one;
   context.call_access = &call_access;
   context.guesses = code.guesses.data();
@@ -463,8 +469,11 @@ std::string why_no_generator() {
 }
 
 std::vector<std::string> unknown_generator_rows() {
-  const std::vector<std::string_view>& patterns = generated::RowTable::get().unknown_patterns();
-  return {patterns.begin(), patterns.end()};
+  std::vector<std::string> unknown;
+  for (const auto* patterns :
+       {&generated::RowTable::get().unknown_patterns(), &generated::DirectTable::get().unknown_patterns()})
+    unknown.insert(unknown.end(), patterns->begin(), patterns->end());
+  return unknown;
 }
 
 } // namespace ptxrewrite::emulator

@@ -38,12 +38,17 @@ Nans joined(Nans a, Nans b) {
 } // namespace
 
 Plan::Plan(FunctionCode& function_code, uint32_t entry_index, const UniformAtEntry& uniform, const HasCode& has_code)
-    : code(function_code), entry(entry_index) {
+    : code(function_code), entry(entry_index), uniform_(uniform) {
   find_pieces(has_code);
   count_operations();
   find_loops();
+}
+
+void Plan::find_values() {
+  if (has_values_) return;
+  has_values_ = true;
   find_slots();
-  find_shapes(uniform);
+  find_shapes();
 }
 
 void Plan::find_pieces(const HasCode& has_code) {
@@ -183,6 +188,7 @@ void Plan::find_slots() {
 
 // A frame that has not been written holds zeros, from which no address pattern can be derived.
 void Plan::guess_addresses(const std::vector<const std::byte*>& frames, const KnownPlaces& known) {
+  guesses.clear();
   for (const auto& [first, piece] : pieces)
     for (uint32_t at = code.is_region(first) ? first + 1 : first; at < piece.past; ++at) {
       const OpInfo info = code.info(at);
@@ -206,6 +212,18 @@ void Plan::guess_addresses(const std::vector<const std::byte*>& frames, const Kn
       }
       guesses.push_back(guess);
     }
+}
+
+std::string Plan::places() const {
+  std::string places;
+  for (const AddressGuess& guess : guesses)
+    places += static_cast<char>('a' + static_cast<int>(guess.places));
+  return places;
+}
+
+void Plan::take_places(std::string_view places) {
+  for (size_t i = 0; i < guesses.size() && places.size() == guesses.size(); ++i)
+    guesses[i].places = static_cast<LanePlaces>(places[i] - 'a');
 }
 
 std::optional<size_t> Plan::guess_of(uint32_t op) const {
@@ -247,11 +265,11 @@ Shape Plan::shape_of_base(LaneRef lanes) const {
   return Shape::vector;
 }
 
-void Plan::find_shapes(const UniformAtEntry& uniform) {
+void Plan::find_shapes() {
   for (uint32_t offset : code.live_at(entry))
     if (const auto slot = slots.find(offset); slot != slots.end()) {
       slot->second.nans = Nans::exact;
-      if (!uniform.contains(offset)) slot->second.shape = Shape::vector;
+      if (!uniform_.contains(offset)) slot->second.shape = Shape::vector;
     }
   for (auto& [offset, slot] : slots)
     if (!code.is_register(offset)) {

@@ -9,6 +9,8 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 
 namespace ptxrewrite::emulator::generated {
 
@@ -64,11 +66,18 @@ public:
   // Less is not worth the way in and out, nor is a plan that is mostly calls.
   bool is_worthwhile() const { return built >= std::max(6u, called); }
 
+  // Finds slots and the shapes of values, which full code and LLVM's quick code hold in registers.
+  void find_values();
   // By the addresses in `frames`, those of warps that came to the entry: their instructions have left them there.
   void guess_addresses(const std::vector<const std::byte*>& frames, const KnownPlaces& known);
+  // The guesses as text, a letter for each; the reverse, for a plan with as many guesses.
+  std::string places() const;
+  void take_places(std::string_view places);
   // Nothing: no guess was made.
   std::optional<size_t> guess_of(uint32_t op) const;
   Shape shape_of_base(LaneRef lanes) const;
+
+  const UniformAtEntry& uniform() const { return uniform_; }
 
 private:
   void find_pieces(const HasCode& has_code);
@@ -78,12 +87,15 @@ private:
   void find_loops();
   void find_slots();
   void use(const LaneUse& use, bool writes);
-  void find_shapes(const UniformAtEntry& uniform);
+  void find_shapes();
   bool walk(const Piece& piece);
   void walk_op(uint32_t index, std::map<uint32_t, Held>& held);
   Held read(const std::map<uint32_t, Held>& held, const LaneUse& use);
   Nans nans_of_base(const LaneUse& use) const;
   void need(const std::map<uint32_t, Held>& held, const std::vector<uint32_t>& offsets);
+
+  UniformAtEntry uniform_;
+  bool has_values_ = false;
 };
 
 } // namespace ptxrewrite::emulator::generated

@@ -5,8 +5,9 @@
 //       one launch of the plan, on 1 and on 2 host threads
 //   emulator_benchmark [--engine ENGINE] classes [TURNS] [NAME]
 //       one instruction at a time, in a loop of TURNS turns; only classes whose name contains NAME
-//   emulator_benchmark compile quick|full PTX_FILE...
+//   emulator_benchmark compile quick|portable|full PTX_FILE...
 //       what making code of all kernels of each file costs, in processor time
+// ENGINE: auto, interpreter, generated; quick, full: code of that tier alone.
 //
 // Times cover only the launch (buffers are filled, and results written once, before), the best of the rounds, which
 // alternate between 1 and 2 threads. Peak memory is that of the process without the buffers.
@@ -430,7 +431,7 @@ int bench_classes(int turns, const std::string& wanted) {
 
 // Returns exit code 77 if there is no generator. Processor milliseconds per 1,000 PTX instructions, a line for each
 // file: all kernels of it together.
-int bench_compile(emulator::CodeTier tier, const std::vector<std::string>& paths) {
+int bench_compile(const std::string& tier, const std::vector<std::string>& paths) {
   if (const std::string reason = emulator::why_no_generator(); !reason.empty()) return complain(reason), 77;
   double logarithms = 0, worst = 0;
   unsigned files = 0;
@@ -447,7 +448,9 @@ int bench_compile(emulator::CodeTier tier, const std::vector<std::string>& paths
     for (const auto& function : module->functions) {
       if (!function->is_entry) continue;
       auto image = (*program)->decoded(module->text(function->name));
-      if (image) sum.add(emulator::compile_cost(**image, tier).value());
+      if (image) sum.add(emulator::compile_cost(**image, tier == "full" ? emulator::CodeTier::full : emulator::CodeTier::quick,
+                                            tier == "portable")
+                         .value());
     }
     if (sum.instructions == 0) continue;
     const double each = 1e3 / static_cast<double>(sum.instructions);
@@ -469,15 +472,20 @@ int bench_compile(emulator::CodeTier tier, const std::vector<std::string>& paths
 
 int main(int argc, char** argv) {
   if (argc > 2 && std::string(argv[1]) == "--engine") {
-    emulator::default_engine() = emulator::engine_of(argv[2]).value_or(emulator::Engine::automatic);
+    const std::string engine = argv[2];
+    if (engine == "quick" || engine == "full") {
+      emulator::default_engine() = emulator::Engine::generated;
+      emulator::default_tier() = engine == "full" ? emulator::CodeTier::full : emulator::CodeTier::quick;
+    } else {
+      emulator::default_engine() = emulator::engine_of(engine).value_or(emulator::Engine::automatic);
+    }
     argc -= 2;
     argv += 2;
   }
   const std::string mode = argc > 1 ? argv[1] : "";
   if (mode == "classes") return bench_classes(argc > 2 ? std::atoi(argv[2]) : 2000, argc > 3 ? argv[3] : "");
   if (mode == "compile" && argc >= 4)
-    return bench_compile(std::string(argv[2]) == "full" ? emulator::CodeTier::full : emulator::CodeTier::quick,
-                         {argv + 3, argv + argc});
+    return bench_compile(argv[2], {argv + 3, argv + argc});
   if (mode == "kernel" && argc >= 5) return bench_kernel(argv[2], argv[3], argv[4], argc > 5 ? std::atoi(argv[5]) : 5);
   std::fprintf(stderr, "usage: emulator_benchmark [--engine ENGINE] kernel LAUNCH_FILE SIZE KERNEL [ROUNDS]\n"
                        "       emulator_benchmark [--engine ENGINE] classes [TURNS] [NAME]\n"

@@ -48,7 +48,7 @@ struct Requests {
   uint64_t quick = 0, full = 0;
 };
 Requests requests_so_far() {
-  return {emulator::code_requests(CodeTier::quick), emulator::code_requests(CodeTier::full)};
+  return {emulator::code_work(CodeTier::quick).requests, emulator::code_work(CodeTier::full).requests};
 }
 
 struct Outcome {

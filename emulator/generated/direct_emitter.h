@@ -1,0 +1,94 @@
+// Writes x86-64 machine code for a plan, without LLVM: quick code on hosts with AVX2.
+//
+// All values stay in the frame, where the interpreter has them, and a micro-operation reads and writes them there: so
+// the code leaves to the interpreter anywhere, and calls handlers, without moving a register. Operations of DirectRows
+// are written out, all others are calls of their handlers. Control flow, counters and fuel are those of Emitter.
+#pragma once
+
+#include "emulator/generated/context.h"
+#include "emulator/generated/direct_rows.h"
+#include "emulator/generated/plan.h"
+#include "emulator/generated/x86_assembler.h"
+
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace ptxrewrite::emulator::generated {
+
+// Does this processor have the instructions of such code?
+bool has_direct_code();
+
+class DirectEmitter {
+public:
+  DirectEmitter(Plan& plan, bool full_warp);
+
+  std::vector<uint8_t> emit();
+
+private:
+  using Label = x86::Assembler::Label;
+  // Where the lanes that execute a micro-operation are to be found.
+  enum class Lanes : uint8_t { all, active, guarded };
+
+  // --- direct_emitter.cpp ---
+  void begin();
+  void end();
+  void emit_cold();
+  void emit_piece(const Piece& piece, std::optional<uint32_t> next_piece);
+  void emit_region(uint32_t index, bool begins_loop);
+  void emit_branch(uint32_t index, std::optional<uint32_t> next_piece);
+  void emit_op(uint32_t index);
+  void emit_elsewhere(uint32_t index);
+  void call_handler(uint32_t index, Lanes lanes);
+  // rax: the active lanes for which the guard is true.
+  void load_guard(const MicroOp& op);
+  x86::Place guard_counter(const MicroOp& op, size_t field);
+  void jump_to(uint32_t first);
+  Label label_of(uint32_t first);
+  Label exit_at(uint32_t index);
+  x86::Place place_of_op(uint32_t index) const;
+
+  // --- direct_operations.cpp ---
+  // False: it is not written out.
+  bool emit_inline(uint32_t index, const OpInfo& info, Lanes lanes);
+  bool emit_row(uint32_t index, const DirectRow& row, const LaneWidths& widths, Lanes lanes);
+  void load_chunk(const MicroOp& op, const DirectRow& row, const LaneWidths& widths, unsigned chunk);
+  void emit_checked_row(uint32_t index, const DirectRow& row, const LaneWidths& widths);
+  bool emit_predicates(const MicroOp& op, const LaneWidths& widths, Lanes lanes);
+  void emit_sum(const MicroOp& op, bool has_second, Lanes lanes);
+  bool emit_part(const MicroOp& op, const PartHandler& part, Lanes lanes);
+  bool emit_fixed_load(const MicroOp& op, const MemoryHandler& memory, Lanes lanes);
+  // Does the destination share bytes with a source in another way than being the same register?
+  bool overlaps(const MicroOp& op, const LaneWidths& widths) const;
+  // Source `i` of the operation; its base is loaded by load_bases().
+  x86::Place source_place(const MicroOp& op, unsigned i) const;
+  void load_bases(const MicroOp& op, unsigned sources);
+  x86::Place destination_place(LaneRef lanes) const;
+  // target: ones in the parts of the lanes of a chunk whose bit is set, of the mask at `from`, which begin_mask() has
+  // copied to `copies`.
+  void begin_mask(x86::Vector copies, x86::Place from, unsigned bits);
+  void spread_mask(x86::Vector target, x86::Vector copies, x86::Place from, unsigned bits, unsigned chunk);
+  // y0 to the executing lanes of a chunk.
+  void begin_lanes(Lanes lanes, unsigned bits);
+  void store_chunk(x86::Place destination, unsigned bits, unsigned chunk, Lanes lanes);
+  // The bits of y0's parts, added to those in rdx.
+  void collect_signs(unsigned bits, unsigned chunk);
+  // rdx to the executing lanes.
+  void store_predicate(x86::Place destination, Lanes lanes);
+  x86::Place lanes_place(Lanes lanes) const;
+
+  x86::Assembler code_;
+  Plan& plan_;
+  FunctionCode& function_;
+  const bool full_;
+  bool uppers_used_ = true; // vector registers may have upper halves that are not zero
+  std::map<uint32_t, Label> labels_, exits_;
+  struct Cold { // an operation that is left to its handler, for all lanes
+    Label from, back;
+    uint32_t index;
+  };
+  std::vector<Cold> cold_;
+  Label leave_ = 0; // rax: where to
+};
+
+} // namespace ptxrewrite::emulator::generated
