@@ -1,6 +1,5 @@
 // Pieces of code, regions, branches, guards and calls. Registers: rbx has the frame, rbp the fuel, r12 the context, r13
-// the warp, r14 the function's micro-operations, r15 LaneTables. On the stack: the lanes of a guarded operation, the
-// active lanes and their number.
+// the warp, r14 the function's micro-operations, r15 LaneTables.
 #include "emulator/generated/direct_emitter.h"
 
 #include <bit>
@@ -13,8 +12,6 @@ using namespace x86;
 
 namespace {
 constexpr Register kept[] = {rbx, rbp, r12, r13, r14, r15};
-constexpr Place guarded_lanes{rsp, 0}, active_lanes{rsp, 8}, active_count{rsp, 16};
-constexpr int32_t stack_bytes = 24; // 16 bytes are an alignment of the stack, with the registers and the return address
 
 constexpr Place in_context(size_t offset) {
   return {r12, static_cast<int32_t>(offset)};
@@ -58,9 +55,9 @@ void DirectEmitter::begin() {
   code_.load(r15, in_context(offsetof(CodeContext, tables)));
   if (!full_) {
     code_.load(rax, in_context(offsetof(CodeContext, active)), false);
-    code_.store(active_lanes, rax, false);
+    code_.store(stack_active, rax, false);
     code_.count_ones(rcx, rax);
-    code_.store(active_count, rcx);
+    code_.store(stack_count, rcx);
   }
   if (plan_.pieces.begin()->first != plan_.entry) code_.jump(label_of(plan_.entry));
 }
@@ -84,7 +81,11 @@ void DirectEmitter::emit_cold() {
   for (const Cold& cold : cold_) {
     code_.place(cold.from);
     uppers_used_ = true;
-    call_handler(cold.index, full_ ? Lanes::all : Lanes::active);
+    call_handler(cold.index, full_ ? Lanes::all : Lanes::active, cold.guess);
+    if (cold.guess) {
+      code_.move(rax, uint64_t(1));
+      code_.store(stack_surprise, rax, false);
+    }
     code_.jump(cold.back);
   }
 }
@@ -93,7 +94,7 @@ Place DirectEmitter::place_of_op(uint32_t index) const {
   return {r14, static_cast<int32_t>(index * sizeof(MicroOp))};
 }
 Place DirectEmitter::lanes_place(Lanes lanes) const {
-  return lanes == Lanes::guarded ? guarded_lanes : active_lanes;
+  return lanes == Lanes::guarded ? stack_guarded : stack_active;
 }
 
 DirectEmitter::Label DirectEmitter::label_of(uint32_t first) {
@@ -114,6 +115,8 @@ void DirectEmitter::jump_to(uint32_t first) {
 void DirectEmitter::emit_piece(const Piece& piece, std::optional<uint32_t> next_piece) {
   code_.place(label_of(piece.first));
   uppers_used_ = true;
+  places_.clear();
+  forgets_surprise_ = false;
   uint32_t at = piece.first;
   if (function_.is_region(at)) emit_region(at++, piece.begins_loop);
   for (; at < piece.past; ++at)
@@ -147,7 +150,7 @@ void DirectEmitter::emit_region(uint32_t index, bool begins_loop) {
   code_.load(rax, in_context(offsetof(CodeContext, regions)));
   const Place counter{rax, static_cast<int32_t>(op.extra * sizeof(RegionCounter))};
   if (full_) return code_.add_to(counter + offsetof(RegionCounter, full_executions), 1);
-  code_.load(rcx, active_count);
+  code_.load(rcx, stack_count);
   code_.add_to(counter + offsetof(RegionCounter, executions), 1);
   code_.add_to(counter + offsetof(RegionCounter, lanes), rcx);
 }
@@ -161,7 +164,7 @@ void DirectEmitter::load_guard(const MicroOp& op) {
   }
   code_.load(rax, place, false);
   if (op.guard_negated) code_.invert(rax);
-  if (!full_) code_.arithmetic(Arithmetic::and_, rax, active_lanes, false);
+  if (!full_) code_.arithmetic(Arithmetic::and_, rax, stack_active, false);
 }
 
 // rdx is its base.
@@ -185,11 +188,11 @@ void DirectEmitter::emit_branch(uint32_t index, std::optional<uint32_t> next_pie
   if (full_)
     code_.arithmetic(Arithmetic::cmp, rax, -1, false);
   else
-    code_.arithmetic(Arithmetic::cmp, rax, active_lanes, false);
+    code_.arithmetic(Arithmetic::cmp, rax, stack_active, false);
   code_.jump_if(Condition::not_equal, exit_at(index));
   if (op.counts_guard) {
     const Place counter = guard_counter(op, offsetof(GuardCounter, lanes));
-    if (!full_) code_.load(rcx, active_count);
+    if (!full_) code_.load(rcx, stack_count);
     full_ ? code_.add_to(counter, static_cast<int32_t>(warp_size)) : code_.add_to(counter, rcx);
   }
   jump_to(target);
@@ -201,7 +204,7 @@ void DirectEmitter::emit_branch(uint32_t index, std::optional<uint32_t> next_pie
 // Other lanes may have to arrive first: the interpreter gathers them.
 void DirectEmitter::emit_elsewhere(uint32_t index) {
   code_.load(rax, in_context(offsetof(CodeContext, live)), false);
-  code_.load(rcx, active_lanes, false);
+  code_.load(rcx, stack_active, false);
   code_.invert(rcx);
   code_.test(rax, rcx);
   code_.jump_if(Condition::not_equal, exit_at(index));
@@ -223,28 +226,34 @@ void DirectEmitter::emit_op(uint32_t index) {
       code_.arithmetic(Arithmetic::cmp, rax, 1, false); // carry: the mask is 0
       code_.add_carry_to(counter + offsetof(GuardCounter, off));
     }
-    code_.store(guarded_lanes, rax, false);
+    code_.store(stack_guarded, rax, false);
     code_.test(rax, rax);
     code_.jump_if(Condition::equal, skip);
   }
   if (!emit_inline(index, info, lanes)) call_handler(index, lanes);
+  note_results(index, info, lanes);
   if (!op.guard) return;
   code_.place(skip);
   uppers_used_ |= uppers_used;
 }
 
 // A handler that does not end as usual says where the interpreter goes on.
-void DirectEmitter::call_handler(uint32_t index, Lanes lanes) {
+void DirectEmitter::call_handler(uint32_t index, Lanes lanes, std::optional<size_t> guess) {
   if (lanes == Lanes::all)
     code_.move(rax, uint64_t(full_mask));
   else
     code_.load(rax, lanes_place(lanes), false);
+  if (guess) {
+    code_.move(rdx, rax, false);
+    code_.load(rcx, in_context(offsetof(CodeContext, guesses)));
+    code_.address(rcx, Place{rcx, static_cast<int32_t>(*guess * sizeof(AddressGuess))});
+  }
   code_.store(Place{r13, offsetof(Warp, mask)}, rax, false);
   code_.move(rdi, r13);
   code_.address(rsi, place_of_op(index));
   if (uppers_used_) code_.clear_upper_halves();
   uppers_used_ = false;
-  code_.call(Place{rsi, offsetof(MicroOp, handler)});
+  code_.call(guess ? in_context(offsetof(CodeContext, call_access)) : Place{rsi, offsetof(MicroOp, handler)});
   code_.address(rcx, place_of_op(index + 1));
   code_.arithmetic(Arithmetic::cmp, rax, rcx, true);
   code_.jump_if(Condition::not_equal, leave_);

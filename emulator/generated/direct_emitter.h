@@ -10,11 +10,18 @@
 #include "emulator/generated/plan.h"
 #include "emulator/generated/x86_assembler.h"
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <vector>
 
 namespace ptxrewrite::emulator::generated {
+
+// On the stack: the lanes of a guarded operation; the active lanes and their number; not 0: an access of the piece was
+// not as guessed. With the registers that are kept and the return address these are whole 16 bytes.
+inline constexpr x86::Place stack_guarded{x86::rsp, 0}, stack_active{x86::rsp, 8}, stack_count{x86::rsp, 16},
+    stack_surprise{x86::rsp, 24};
+inline constexpr int32_t stack_bytes = 40;
 
 // Does this processor have the instructions of such code?
 bool has_direct_code();
@@ -39,7 +46,8 @@ private:
   void emit_branch(uint32_t index, std::optional<uint32_t> next_piece);
   void emit_op(uint32_t index);
   void emit_elsewhere(uint32_t index);
-  void call_handler(uint32_t index, Lanes lanes);
+  // `guess`: the call is made because it did not hold.
+  void call_handler(uint32_t index, Lanes lanes, std::optional<size_t> guess = std::nullopt);
   // rax: the active lanes for which the guard is true.
   void load_guard(const MicroOp& op);
   x86::Place guard_counter(const MicroOp& op, size_t field);
@@ -77,6 +85,29 @@ private:
   void store_predicate(x86::Place destination, Lanes lanes);
   x86::Place lanes_place(Lanes lanes) const;
 
+  // --- direct_accesses.cpp ---
+  struct Access {
+    uint32_t index = 0;
+    MemoryHandler memory;
+    size_t guess = 0; // of the plan
+    LanePlaces places = LanePlaces::any;
+    Label slow = 0;
+  };
+  // Addresses that have been found to lie so, in this piece, unless there was a surprise: `size` bytes apart, if they
+  // are a line.
+  struct KnownPlaces {
+    LanePlaces places = LanePlaces::any;
+    uint64_t size = 0;
+    unsigned address_bytes = 8;
+    bool operator==(const KnownPlaces&) const = default;
+  };
+  bool emit_access(uint32_t index, const OpInfo& info, Lanes lanes);
+  void test_places(const Access& access, x86::Place addresses);
+  void find_host(const Access& access, x86::Place address, x86::Register host, uint64_t bytes);
+  void transfer(const Access& access, const x86::Register (&hosts)[2]);
+  // What the piece knows about addresses after a micro-operation.
+  void note_results(uint32_t index, const OpInfo& info, Lanes lanes);
+
   x86::Assembler code_;
   Plan& plan_;
   FunctionCode& function_;
@@ -86,7 +117,10 @@ private:
   struct Cold { // an operation that is left to its handler, for all lanes
     Label from, back;
     uint32_t index;
+    std::optional<size_t> guess; // that did not hold
   };
+  std::map<uint32_t, KnownPlaces> places_; // by the register's offset
+  bool forgets_surprise_ = false;          // this piece has done so
   std::vector<Cold> cold_;
   Label leave_ = 0; // rax: where to
 };

@@ -13,6 +13,9 @@ LaneTables::LaneTables() {
     bits32[lane] = uint32_t(1) << lane;
     bits64[2 * lane] = bits64[2 * lane + 1] = uint32_t(1) << lane;
   }
+  for (unsigned i = 0; i < ramps; ++i)
+    for (unsigned lane = 0; lane < warp_size; ++lane)
+      ramp64[i][lane] = ramp32[i][lane] = lane << i;
   for (unsigned lane = 0; lane < 16; ++lane)
     bits16[lane] = static_cast<uint16_t>(1u << lane);
 }

@@ -28,6 +28,10 @@ struct alignas(64) LaneTables {
   uint32_t small[3] = {0, 31, 32};
   uint32_t one32 = 0x3f800000;
   uint64_t sign64 = uint64_t(1) << 63, quiet64 = uint64_t(1) << 51;
+  // lane * 2^i for each lane, of 64 and of 32 bits.
+  static constexpr unsigned ramps = 6;
+  alignas(64) uint64_t ramp64[ramps][32];
+  uint32_t ramp32[ramps][32];
   LaneTables();
   static const LaneTables& get();
 };

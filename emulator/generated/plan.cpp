@@ -227,9 +227,9 @@ void Plan::take_places(std::string_view places) {
 }
 
 std::optional<size_t> Plan::guess_of(uint32_t op) const {
-  for (size_t i = 0; i < guesses.size(); ++i)
-    if (guesses[i].op == op) return i;
-  return std::nullopt;
+  const auto found = std::ranges::lower_bound(guesses, op, {}, &AddressGuess::op);
+  if (found == guesses.end() || found->op != op) return std::nullopt;
+  return static_cast<size_t>(found - guesses.begin());
 }
 
 LanePlaces places_of(const std::byte* addresses, unsigned bytes, uint64_t size) {

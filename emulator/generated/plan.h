@@ -61,7 +61,7 @@ public:
   unsigned built = 0;               // micro-operations that need no call
   unsigned called = 0;
   uint64_t fuel = 0; // that all pieces take once: more than any way through them that begins no loop anew
-  std::vector<AddressGuess> guesses; // of loads and stores whose addresses differ between lanes
+  std::vector<AddressGuess> guesses; // of loads and stores, in their order
   size_t size() const { return built + called; }
   // Less is not worth the way in and out, nor is a plan that is mostly calls.
   bool is_worthwhile() const { return built >= std::max(6u, called); }

@@ -94,6 +94,10 @@ void Assembler::add_carry_to(Place place) {
 void Assembler::invert(Register target) {
   general(0xf7, 2, target, false);
 }
+void Assembler::test(Register a, int32_t bits) {
+  general(0xf7, 0, a, false);
+  number(static_cast<uint32_t>(bits), 4);
+}
 void Assembler::shift_left(Register target, uint8_t bits) {
   general(0xc1, 4, target, false);
   byte(bits);

@@ -34,7 +34,7 @@ struct VectorOp {
 enum class Arithmetic : uint8_t { add = 0, or_ = 1, and_ = 4, sub = 5, xor_ = 6, cmp = 7 };
 
 // Of a jump; the value is the low half of its opcode.
-enum class Condition : uint8_t { below = 2, equal = 4, not_equal = 5, less = 0xc };
+enum class Condition : uint8_t { below = 2, equal = 4, not_equal = 5, above = 7, less = 0xc };
 
 class Assembler {
 public:
@@ -62,6 +62,7 @@ public:
   void add_carry_to(Place place);
   void invert(Register target);
   void test(Register a, Register b) { general(0x85, b, a, false); }
+  void test(Register a, int32_t bits);
   void shift_left(Register target, uint8_t bits);
   void count_ones(Register target, Register of);
   void push(Register value);
@@ -135,9 +136,9 @@ inline constexpr VectorOp vmovdqu_load{2, 1, 0x6f}, vmovdqu_store{2, 1, 0x7f}, v
     // parts: moved, extended, chosen
     vpblendd{1, 3, 0x02}, vpblendvb{1, 3, 0x4c}, vblendvps{1, 3, 0x4a}, vblendvpd{1, 3, 0x4b}, vpshufd{1, 1, 0x70},
     vpermq{1, 3, 0x00, true}, vshufps{0, 1, 0xc6}, vperm2i128{1, 3, 0x46}, vpacksswb{1, 1, 0x63}, vpackssdw{1, 1, 0x6b},
-    vpackusdw{1, 2, 0x2b}, vpbroadcastw{1, 2, 0x79}, vpbroadcastd{1, 2, 0x58}, vpbroadcastq{1, 2, 0x59},
-    vpmovsxwd{1, 2, 0x23}, vpmovzxwd{1, 2, 0x33}, vpmovsxwq{1, 2, 0x24}, vpmovzxwq{1, 2, 0x34}, vpmovsxdq{1, 2, 0x25},
-    vpmovzxdq{1, 2, 0x35},
+    vpackusdw{1, 2, 0x2b}, vpbroadcastb{1, 2, 0x78}, vpbroadcastw{1, 2, 0x79}, vpbroadcastd{1, 2, 0x58},
+    vpbroadcastq{1, 2, 0x59}, vpmovsxwd{1, 2, 0x23}, vpmovzxwd{1, 2, 0x33}, vpmovsxwq{1, 2, 0x24},
+    vpmovzxwq{1, 2, 0x34}, vpmovsxdq{1, 2, 0x25}, vpmovzxdq{1, 2, 0x35},
     // signs
     vmovmskps{0, 1, 0x50}, vmovmskpd{1, 1, 0x50}, vpmovmskb{1, 1, 0xd7},
     // floats

@@ -448,9 +448,10 @@ int bench_compile(const std::string& tier, const std::vector<std::string>& paths
     for (const auto& function : module->functions) {
       if (!function->is_entry) continue;
       auto image = (*program)->decoded(module->text(function->name));
-      if (image) sum.add(emulator::compile_cost(**image, tier == "full" ? emulator::CodeTier::full : emulator::CodeTier::quick,
-                                            tier == "portable")
-                         .value());
+      if (image)
+        sum.add(emulator::compile_cost(**image, tier == "full" ? emulator::CodeTier::full : emulator::CodeTier::quick,
+                                       tier == "portable")
+                    .value());
     }
     if (sum.instructions == 0) continue;
     const double each = 1e3 / static_cast<double>(sum.instructions);
@@ -484,8 +485,7 @@ int main(int argc, char** argv) {
   }
   const std::string mode = argc > 1 ? argv[1] : "";
   if (mode == "classes") return bench_classes(argc > 2 ? std::atoi(argv[2]) : 2000, argc > 3 ? argv[3] : "");
-  if (mode == "compile" && argc >= 4)
-    return bench_compile(argv[2], {argv + 3, argv + argc});
+  if (mode == "compile" && argc >= 4) return bench_compile(argv[2], {argv + 3, argv + argc});
   if (mode == "kernel" && argc >= 5) return bench_kernel(argv[2], argv[3], argv[4], argc > 5 ? std::atoi(argv[5]) : 5);
   std::fprintf(stderr, "usage: emulator_benchmark [--engine ENGINE] kernel LAUNCH_FILE SIZE KERNEL [ROUNDS]\n"
                        "       emulator_benchmark [--engine ENGINE] classes [TURNS] [NAME]\n"
