@@ -68,6 +68,9 @@ std::string word_of(Engine engine);
 // Returns an empty string if this machine has a generator, else the reason why not.
 std::string why_no_generator();
 
+// Is quick code made without LLVM on this machine?
+bool has_own_encoder();
+
 // What making code of a whole kernel costs: processor milliseconds by step.
 struct CompileCost {
   uint64_t instructions = 0, micro_operations = 0, functions = 0, code_bytes = 0;

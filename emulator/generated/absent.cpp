@@ -18,8 +18,12 @@ std::string why_no_generator() {
   return "this program was built without LLVM 19 (Debian: llvm-19-dev)";
 }
 
-std::optional<CompileCost> compile_cost(KernelImage&, CodeTier) {
+std::optional<CompileCost> compile_cost(KernelImage&, CodeTier, bool) {
   return std::nullopt;
+}
+
+bool has_own_encoder() {
+  return false;
 }
 
 std::vector<std::string> unknown_generator_rows() {

@@ -2,6 +2,7 @@
 #include "emulator/core/decode.h"
 #include "emulator/generated/compiler.h"
 #include "emulator/generated/direct_emitter.h"
+#include "emulator/generated/plan_key.h"
 
 #include <ctime>
 #include <deque>
@@ -26,6 +27,7 @@ void measure_function(Compiler& compiler, FunctionCode& code, CodeTier tier, boo
     const double start = processor_milliseconds();
     Plan plan(code, index, {}, [&](uint32_t at) { return covered.contains(at); });
     plan.guess_addresses({}, {});
+    (void)key_of(plan, true);
     const double planned = processor_milliseconds();
     cost.plan += planned - start;
     for (const auto& [first, piece] : plan.pieces)

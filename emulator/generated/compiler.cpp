@@ -2,8 +2,8 @@
 
 #include "emulator/generated/direct_emitter.h"
 #include "emulator/generated/emitter.h"
+#include "emulator/generated/plan_key.h"
 #include "support/log.h"
-#include "support/mix.h"
 
 #include <fmt/format.h>
 
@@ -45,19 +45,6 @@ double processor_milliseconds() {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
 }
-
-// 32 hexadecimal digits.
-std::string hash_of(std::string_view bytes) {
-  uint64_t halves[2] = {bytes.size(), ~bytes.size()};
-  for (size_t at = 0; at < bytes.size(); at += 8) {
-    uint64_t part = 0;
-    std::memcpy(&part, bytes.data() + at, std::min<size_t>(8, bytes.size() - at));
-    halves[0] = mixed_bits(halves[0] ^ part);
-    halves[1] = mixed_bits(halves[1] + part * 0x9e3779b97f4a7c15);
-  }
-  return fmt::format("{:016x}{:016x}", halves[0], halves[1]);
-}
-constexpr size_t hash_digits = 32;
 
 std::string name_of(const std::string& key) {
   return "code_" + hash_of(key);
@@ -152,14 +139,22 @@ const std::string& Compiler::why_none() {
   return instance().reason;
 }
 
-std::shared_ptr<const LoadedCode> Compiler::make_direct(Plan& plan, bool full_warp) {
+std::shared_ptr<const LoadedCode> Compiler::make_direct(Plan& plan, bool full_warp, bool wants_full) {
+  const std::string key = wants_full ? key_of(plan, full_warp) : std::string();
+  if (!key.empty()) {
+    std::lock_guard lock(mutex_);
+    if (auto full = find(full_key_of(key), CodeTier::full)) return full;
+  }
   const std::vector<uint8_t> bytes = DirectEmitter(plan, full_warp).emit();
   auto loaded = std::make_shared<LoadedCode>(CodeMemory(bytes));
   if (!loaded->code) return nullptr;
   loaded->tier = CodeTier::quick;
+  if (!key.empty()) loaded->full_key = full_key_of(key);
   CodeWork& work = code_work(CodeTier::quick);
   work.micro_operations += plan.size();
   work.code_bytes += bytes.size();
+  log(LogLevel::debug, fmt::format("generated code: {} micro-operations ({} called), quick, in {} bytes", plan.size(),
+                                   plan.called, bytes.size()));
   return loaded;
 }
 

@@ -68,8 +68,9 @@ public:
     size_t size_ = 0;   // of the plan
     std::string about_; // for the log
   };
-  // Quick code without LLVM, where has_direct_code(). Null: the system allows no executable memory. Takes microseconds.
-  std::shared_ptr<const LoadedCode> make_direct(Plan& plan, bool full_warp);
+  // Quick code without LLVM, where has_direct_code(); or, if wanted, full code of the plan that is at hand already.
+  // Null: the system allows no executable memory.
+  std::shared_ptr<const LoadedCode> make_direct(Plan& plan, bool full_warp, bool wants_full);
   // False: nothing can be made of the plan. Takes little time, and looks at the plan and its function.
   Module write(Plan& plan, bool full_warp, CodeTier tier);
   // For a quick module, full code of the same plan if that is at hand already. `key`: LoadedCode::full_key, to make it.

@@ -21,14 +21,20 @@ namespace ptxrewrite::emulator {
 namespace generated {
 namespace {
 
-// When code is made (automatic), by what has been executed so far, never by a clock: the same launches have the same
-// code. Warp instructions that an entry interprets before a plan is made.
-constexpr uint64_t worth_planning = 20'000;
+// When code is made, by what has been executed so far, never by a clock: the same launches have the same code.
+//
+// Code is made once it would have saved, by then, what it costs: so no kernel costs more than twice what it would have
+// if its length had been known. Nanoseconds as README.md has them for an idle host: a warp instruction that is
+// interpreted, in quick code and in full code; making code of a micro-operation.
+constexpr uint64_t interpreted = 9, in_quick = 5, in_full = 3;
+constexpr uint64_t making_quick = 2'000, making_quick_by_llvm = 100'000, making_full = 400'000;
 // Per micro-operation of a plan: warp instructions of its pieces that were interpreted before it becomes quick code,
-// and that quick code has executed before it becomes full code. README.md has what both cost.
-constexpr uint64_t worth_of_quick = 10'000, worth_of_full = 30'000;
-// With --engine generated: the same for micro-operations that are compiled already as part of another plan.
-constexpr uint64_t worth_of_covered = 1'000;
+// and that quick code has executed before it becomes full code.
+constexpr uint64_t worth_of_quick = making_quick / (interpreted - in_quick);                 // 500
+constexpr uint64_t worth_of_quick_by_llvm = making_quick_by_llvm / (interpreted - in_quick); // 25,000
+constexpr uint64_t worth_of_full = making_full / (in_quick - in_full);                       // 200,000
+// Warp instructions that an entry interprets before a plan is made (automatic), which takes as long for a long kernel.
+constexpr uint64_t worth_planning = 20'000;
 // Entries after which it is decided whether code executes enough each time, and warp instructions that are enough.
 constexpr uint64_t trial_entries = 512, enough_of_an_entry = 5;
 // Wrong guesses before code is made again, and how often that is done at most.
@@ -139,6 +145,9 @@ public:
   std::optional<CodeTier> tier;               // that a test has chosen for all code
   bool portable = false;                      // quick code by LLVM
 
+  bool makes_direct_code() const { return !portable && has_direct_code(); }
+  uint64_t worth_of_quick_code() const { return makes_direct_code() ? worth_of_quick : worth_of_quick_by_llvm; }
+
   // Has code made for such warps as this one. Null: not now.
   EntryCode* code_for(RegionEntry& entry, const Warp& warp, bool uniform) {
     Version& version = entry.version_for(warp, uniform);
@@ -199,7 +208,7 @@ private:
     std::set<uint32_t>& covered = covered_[warp.active == full_mask][uniform];
     const uint64_t wanted = worth_of_operation != 0 ? plan->size() * worth_of_operation
                             : tier                  ? 0 // tests compare all of it
-                                                    : size_within(*plan, covered) * worth_of_covered;
+                                                    : size_within(*plan, covered) * worth_of_quick_code();
     if (!entry.version_for(warp, uniform).code.load() && executed_of(*plan) < wanted) {
       entry.worth = entry.executed.load() * 2;
       return nullptr;
@@ -245,8 +254,8 @@ private:
                   const std::string& key, std::unique_lock<std::mutex>& lock) {
     Compiler& compiler = *Compiler::get();
     std::shared_ptr<const LoadedCode> loaded;
-    if (of_code == CodeTier::quick && !portable && has_direct_code()) {
-      loaded = compiler.make_direct(*plan, full_warp);
+    if (of_code == CodeTier::quick && makes_direct_code()) {
+      loaded = compiler.make_direct(*plan, full_warp, !tier);
     } else if (Compiler::Module module = compiler.write(*plan, full_warp, of_code)) {
       lock.unlock();
       loaded = compiler.compile(std::move(module), key);
@@ -319,9 +328,9 @@ public:
       : kernel_(std::move(kernel)) {
     kernel_->at_once = at_once;
     kernel_->worth = at_once ? 1 : setting.worth.value_or(worth_planning);
-    kernel_->worth_of_operation = at_once || setting.worth ? 0 : worth_of_quick;
     kernel_->tier = setting.tier ? setting.tier : default_tier();
     kernel_->portable = setting.portable;
+    kernel_->worth_of_operation = at_once || setting.worth ? 0 : kernel_->worth_of_quick_code();
     kernel_->install();
   }
   ~Launch() override { kernel_->remove(); }
@@ -466,6 +475,10 @@ std::unique_ptr<GeneratedLaunch> generated_launch(KernelImage& image, const Laun
 
 std::string why_no_generator() {
   return generated::Compiler::get() ? std::string() : generated::Compiler::why_none();
+}
+
+bool has_own_encoder() {
+  return generated::has_direct_code();
 }
 
 std::vector<std::string> unknown_generator_rows() {

@@ -12,6 +12,8 @@
 #include <map>
 #include <set>
 #include <span>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -73,6 +75,8 @@ public:
   const std::vector<uint32_t>& live_at(uint32_t index);
   bool is_register(uint32_t offset) const { return register_offsets_.contains(offset); }
   std::string_view instruction_text(uint32_t index) const;
+  // Equal for functions that have the same code, in every process (plan_key.cpp).
+  const std::string& identity();
   KnownPlaces known_places;
 
 private:
@@ -81,6 +85,7 @@ private:
   void add_results(std::vector<uint32_t>& offsets) const;
 
   Handler hook_;
+  std::string identity_;
   std::vector<bool> is_region_entry_, is_meeting_;
   ir::ControlFlow flow_;
   ir::Liveness liveness_;

@@ -176,7 +176,7 @@ void expect(const Access& access, Data& data) {
   }
 }
 
-enum class Way : uint8_t { sites, lane_by_lane, quick, full };
+enum class Way : uint8_t { sites, lane_by_lane, quick, portable, full };
 
 EngineRun launch(const ir::Module& module, const Access& access, const Data& data, Way way) {
   EngineRun run;
@@ -191,11 +191,11 @@ EngineRun launch(const ir::Module& module, const Access& access, const Data& dat
   request.block = {access.executing == Access::some ? 27u : 32u};
   request.host_threads = 1;
   request.count_memory = way == Way::lane_by_lane;
-  const bool is_code = way == Way::quick || way == Way::full;
-  request.machines.set(
-      emulator::EngineSetting{is_code ? emulator::Engine::generated : emulator::Engine::interpreter,
-                              {},
-                              way == Way::full ? emulator::CodeTier::full : emulator::CodeTier::quick});
+  const bool is_code = way != Way::sites && way != Way::lane_by_lane;
+  request.machines.set(emulator::EngineSetting{is_code ? emulator::Engine::generated : emulator::Engine::interpreter,
+                                               {},
+                                               way == Way::full ? emulator::CodeTier::full : emulator::CodeTier::quick,
+                                               way == Way::portable});
   request.parameters.resize(28);
   const std::span<const std::byte> parts[] = {std::as_bytes(std::span(data.table)),
                                               std::as_bytes(std::span(data.buffer)),
@@ -256,6 +256,7 @@ int test(const Access& access, bool with_generator, EngineTally& tally) {
     std::printf("%s, lane by lane and by sites: %s\n", name_of(access).c_str(), what.c_str());
   if (!with_generator) return wrong;
   wrong += !tally.add(name_of(access) + ", quick code", by_sites, launch(*module, access, data, Way::quick));
+  wrong += !tally.add(name_of(access) + ", quick code by LLVM", by_sites, launch(*module, access, data, Way::portable));
   wrong += !tally.add(name_of(access) + ", full code", by_sites, launch(*module, access, data, Way::full));
   return wrong;
 }

@@ -3,7 +3,8 @@
 //   code_tiers [--verbose]
 //
 // A long kernel in short launches stays interpreted; a loop becomes quick code, and full code once it has run long
-// enough, within one launch. All with the interpreter's memory and counters. Exit code 77: there is no LLVM.
+// enough, within one launch; code of a kernel is not made again from each of its entries. All with the interpreter's
+// memory and counters. Exit code 77: there is no LLVM.
 #include "grammar/reader.h"
 #include "support/log.h"
 #include "tests/engines/engine_run.h"
@@ -44,11 +45,28 @@ std::string loop_kernel() {
                 "setp.lt.u32 %p, %r4, %r1; @%p bra LOOP;\nst.global.u32 [%rd1], %r3;\nret;\n}\n";
 }
 
+// The warp's lanes part at each of many branches, so that the interpreter enters code at each of them; from each, the
+// rest of the kernel can be reached.
+constexpr int branches = 150;
+std::string branching_kernel() {
+  std::string text = head();
+  for (int i = 0; i < branches; ++i) {
+    const std::string label = "AT" + std::to_string(i);
+    text += "setp.lt.u32 %p, %r2, " + std::to_string(1 + i % 31) + ";\n@%p bra " + label + ";\n";
+    for (int k = 0; k < 4; ++k)
+      text += "mad.lo.u32 %r3, %r3, %r1, " + std::to_string(i + k) + ";\n";
+    text += label + ": add.u32 %r3, %r3, " + std::to_string(i) + "; xor.b32 %r3, %r3, %r2;\n";
+  }
+  return text + "st.global.u32 [%rd1], %r3;\nret;\n}\n";
+}
+
 struct Requests {
   uint64_t quick = 0, full = 0;
+  uint64_t quick_operations = 0;
 };
 Requests requests_so_far() {
-  return {emulator::code_work(CodeTier::quick).requests, emulator::code_work(CodeTier::full).requests};
+  const emulator::CodeWork &quick = emulator::code_work(CodeTier::quick), &full = emulator::code_work(CodeTier::full);
+  return {quick.requests, full.requests, quick.micro_operations};
 }
 
 struct Outcome {
@@ -83,7 +101,9 @@ Outcome launch(const std::string& text, Engine engine, uint32_t turns, int launc
   const Requests before = requests_so_far();
   for (int i = 0; i < launches; ++i)
     take_result((*program)->launch(request), outcome.run);
-  outcome.requests = {requests_so_far().quick - before.quick, requests_so_far().full - before.full};
+  const Requests after = requests_so_far();
+  outcome.requests = {after.quick - before.quick, after.full - before.full,
+                      after.quick_operations - before.quick_operations};
   outcome.run.generated = counted.generated();
   (void)memory.read(*data, outcome.run.memory.emplace_back(threads * 4));
   return outcome;
@@ -95,7 +115,8 @@ struct Expected {
   Engine engine;
   uint32_t turns;
   int launches;
-  bool quick, full; // is such code requested
+  bool quick, full;                      // is such code requested
+  uint64_t most_operations = UINT64_MAX; // that quick code is written for
 };
 
 // Code that an earlier run has left on disk would be used at once.
@@ -126,7 +147,9 @@ int run() {
       {"a short loop", loop_kernel(), Engine::automatic, 100, 1, false, false},
       {"a loop worth quick code", loop_kernel(), Engine::automatic, 20'000, 1, true, false},
       {"a short loop, code wanted", loop_kernel(), Engine::generated, 1'000, 1, true, false},
-      {"a long loop, code wanted", loop_kernel(), Engine::generated, 200'000, 1, true, true},
+      {"a long loop, code wanted", loop_kernel(), Engine::generated, 600'000, 1, true, true},
+      // Full warps and others, each with and without uniform registers; 8 instructions for each branch.
+      {"entries in the middle of a kernel", branching_kernel(), Engine::generated, 1, 3, true, false, 4 * 9 * branches},
   };
   int wrong = 0;
   for (const Expected& expected : cases) {
@@ -138,6 +161,8 @@ int run() {
         ((by_code.requests.quick != 0) != expected.quick || (by_code.requests.full != 0) != expected.full))
       what = "requests of quick code: " + std::to_string(by_code.requests.quick) +
              ", of full code: " + std::to_string(by_code.requests.full);
+    if (what.empty() && by_code.requests.quick_operations > expected.most_operations)
+      what = "quick code of " + std::to_string(by_code.requests.quick_operations) + " micro-operations";
     const bool mixes = expected.full && by_code.run.generated < by_code.run.counters.warp_instructions * 9 / 10;
     if (what.empty() && mixes) what = "code executed only " + std::to_string(by_code.run.generated);
     std::printf("%s: %s\n", expected.what, what.empty() ? "as expected" : what.c_str());

@@ -136,12 +136,16 @@ public:
     const EngineRun interpreted = launch(*module, {emulator::Engine::interpreter});
     if (cases.size() > 1 && (!interpreted.refused.empty() || !interpreted.failure.empty())) return halves(cases);
     const EngineRun quick = launch(*module, {emulator::Engine::generated, {}, emulator::CodeTier::quick});
+    const EngineRun portable = launch(*module, {emulator::Engine::generated, {}, emulator::CodeTier::quick, true});
     const EngineRun full = launch(*module, {emulator::Engine::generated, {}, emulator::CodeTier::full});
-    const bool differs = !difference(interpreted, quick).empty() || !difference(interpreted, full).empty();
+    bool differs = false;
+    for (const EngineRun* run : {&quick, &portable, &full})
+      differs |= !difference(interpreted, *run).empty();
     if (differs && cases.size() > 1) return halves(cases);
     ++tally_.kernels;
     statements_ += cases.size();
     tally_.add("quick code: " + cases.front().statement, interpreted, quick);
+    tally_.add("quick code by LLVM: " + cases.front().statement, interpreted, portable);
     tally_.add("full code: " + cases.front().statement, interpreted, full);
   }
 

@@ -138,6 +138,9 @@ void test_kernel(const Kind& kind, uint64_t seed, bool show, EngineTally& tally)
     compare("lane by lane", launch(*module, kernel, shape, harm, {emulator::Engine::interpreter}, true));
     compare("full code",
             launch(*module, kernel, shape, harm, {emulator::Engine::generated, {}, emulator::CodeTier::full}));
+    if (seed % 4 == 2)
+      compare("quick code by LLVM",
+              launch(*module, kernel, shape, harm, {emulator::Engine::generated, {}, emulator::CodeTier::quick, true}));
     // Code comes from another thread, at any moment.
     if (seed % 4 == 0) compare("auto", launch(*module, kernel, shape, harm, {emulator::Engine::automatic, 40}));
   }
