@@ -149,7 +149,8 @@ int run() {
       {"a short loop, code wanted", loop_kernel(), Engine::generated, 1'000, 1, true, false},
       {"a long loop, code wanted", loop_kernel(), Engine::generated, 600'000, 1, true, true},
       // Full warps and others, each with and without uniform registers; 8 instructions for each branch.
-      {"entries in the middle of a kernel", branching_kernel(), Engine::generated, 1, 3, true, false, 4 * 9 * branches},
+      {"entries in the middle of a kernel", branching_kernel(), Engine::generated, 1, 20, true, false,
+       4 * 9 * branches},
   };
   int wrong = 0;
   for (const Expected& expected : cases) {
