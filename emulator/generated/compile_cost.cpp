@@ -62,7 +62,9 @@ std::optional<CompileCost> compile_cost(KernelImage& image, CodeTier tier, bool 
   if (!compiler) return std::nullopt;
   CompileCost cost;
   for (const auto& function : image.functions) {
+    const double start = generated::processor_milliseconds();
     generated::FunctionCode code(image, *function, nullptr);
+    cost.plan += generated::processor_milliseconds() - start;
     generated::measure_function(*compiler, code, tier, portable, cost);
   }
   return cost;
