@@ -58,7 +58,7 @@ std::atomic<uint64_t>& warp_instructions_by_code();
 struct CodeWork {
   std::atomic<uint64_t> requests = 0;         // plans for which code has been requested
   std::atomic<uint64_t> modules = 0;          // compiled by LLVM
-  std::atomic<uint64_t> micro_operations = 0; // of plans that code has been written for, or has been found on disk
+  std::atomic<uint64_t> micro_operations = 0; // of plans that code has been written for
   std::atomic<uint64_t> code_bytes = 0;       // of machine code, or of LLVM's object files
 };
 CodeWork& code_work(CodeTier tier);

@@ -265,13 +265,13 @@ std::shared_ptr<const LoadedCode> Compiler::compile(Module module, std::string k
   if (module.tier_ == CodeTier::quick) loaded = find(full_key_of(key), CodeTier::full);
   if (!loaded) loaded = find(key, module.tier_);
   const bool was_known = loaded != nullptr;
-  code_work(module.tier_).micro_operations += module.size_;
   if (!was_known) {
     const std::string name = name_of(key);
     llvm_.SetValueName2(module.function_, name.c_str(), name.size());
     LLVMMemoryBufferRef object = run_passes(module) ? make_object(module) : nullptr;
     if (!object) return nullptr;
     ++code_work(module.tier_).modules;
+    code_work(module.tier_).micro_operations += module.size_;
     code_work(module.tier_).code_bytes += llvm_.GetBufferSize(object);
     store_object(key, object);
     loaded = keep(key, module.tier_, load(key, object));

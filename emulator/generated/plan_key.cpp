@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cstring>
+#include <type_traits>
 #if defined(__linux__)
 #include <link.h>
 #endif
@@ -14,6 +15,7 @@ namespace ptxrewrite::emulator::generated {
 namespace {
 
 template <class T> void append(std::string& text, const T& value) {
+  static_assert(std::has_unique_object_representations_v<T>, "equal values have equal bytes");
   text.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
@@ -93,8 +95,8 @@ const std::string& FunctionCode::identity() {
     op.handler = nullptr;
     append(text, op);
     append(text, kind);
-    append(text, is_region_entry_[index]);
-    append(text, is_meeting_[index]);
+    append(text, bool(is_region_entry_[index]));
+    append(text, bool(is_meeting_[index]));
     for (LaneRef lanes : {op.guard, op.source[0], op.source[1], op.source[2], op.source[3]})
       append_constant(text, image, lanes);
     if (op.is_instruction) text += instruction_text(index);

@@ -3,8 +3,8 @@
 //   code_tiers [--verbose]
 //
 // A long kernel in short launches stays interpreted; a loop becomes quick code, and full code once it has run long
-// enough, within one launch; code of a kernel is not made again from each of its entries. All with the interpreter's
-// memory and counters. Exit code 77: there is no LLVM.
+// enough, within one launch, and is full code at once when it is loaded again; code of a kernel is not made again from
+// each of its entries. All with the interpreter's memory and counters. Exit code 77: there is no LLVM.
 #include "grammar/reader.h"
 #include "support/log.h"
 #include "tests/engines/engine_run.h"
@@ -148,6 +148,7 @@ int run() {
       {"a loop worth quick code", loop_kernel(), Engine::automatic, 20'000, 1, true, false},
       {"a short loop, code wanted", loop_kernel(), Engine::generated, 1'000, 1, true, false},
       {"a long loop, code wanted", loop_kernel(), Engine::generated, 600'000, 1, true, true},
+      {"the same again", loop_kernel(), Engine::generated, 600'000, 1, true, false, 0},
       // Full warps and others, each with and without uniform registers; 8 instructions for each branch.
       {"entries in the middle of a kernel", branching_kernel(), Engine::generated, 1, 20, true, false,
        4 * 9 * branches},
