@@ -157,7 +157,8 @@ TEST_CASE("A ring for a block of unknown size asks the launch") {
   CHECK(result.ledger[0].reason == "ntid.x*ntid.y*ntid.z <= 96");
 }
 
-TEST_CASE("With `few`, a loop whose loads wait only with few warps on an SM asks for a small grid") {
+TEST_CASE(
+    "A launch predicate for run-ahead: with `few`, loads that wait only with few warps on an SM ask for a small grid") {
   // Much work in a trip: with all warps that fit, it hides the load.
   std::string work = sum;
   for (int i = 0; i < 12; ++i)

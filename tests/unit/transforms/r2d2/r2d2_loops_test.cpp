@@ -97,6 +97,28 @@ TEST_CASE("Pointers that move in the same steps share one register for their off
   }
 }
 
+TEST_CASE("Addresses that are the same for all threads are a launch's constant and one increment") {
+  // As `samples[k]` of mri-q: only the kernel's own counter is in these addresses.
+  const std::string text = module_text(
+      "mul.wide.u32 %rd6, %r5, 4;\nadd.s64 %rd7, %rd2, %rd6;\nmul.wide.u32 %rd8, %r3, 4;\nadd.s64 %rd9, %rd2, %rd8;\n"
+      "mov.u32 %r7, 0;\nmov.u32 %r10, 0;\n"
+      "L:\nmul.wide.u32 %rd3, %r7, 16;\nadd.s64 %rd4, %rd1, %rd3;\nadd.s64 %rd5, %rd7, %rd3;\n"
+      "add.s64 %rd10, %rd2, %rd3;\nld.global.u32 %r8, [%rd4+8];\nld.global.u32 %r9, [%rd5];\n"
+      "ld.global.u32 %r11, [%rd10];\nadd.u32 %r10, %r10, %r8;\nadd.u32 %r10, %r10, %r9;\n"
+      "add.u32 %r10, %r10, %r11;\nadd.u32 %r7, %r7, 1;\nsetp.lt.u32 %p1, %r7, 100;\n@%p1 bra L;\n"
+      "st.global.u32 [%rd9], %r10;\n");
+  Rewrite rewrite(text, "k", OutputForm::hardware);
+  REQUIRE(rewrite.changed());
+  CHECK(rewrite.statistic("increments") == 1);
+  const std::string printed = check_same(rewrite), loop = loop_of(printed);
+  INFO(printed);
+  CHECK(occurrences(printed, " = 0 + %br") == 3); // no part of a thread's
+  CHECK(occurrences(loop, "ld.global.u32") == 3);
+  CHECK(occurrences(loop, "+%rd") == 3); // each [%lrN+%rdM], with an immediate in one
+  CHECK(occurrences(loop, "mul.wide") == 0);
+  CHECK(occurrences(loop, "add.s64") == 1);
+}
+
 TEST_CASE("Pointers with different steps have a register each; where one is needed as it is, nothing is gained") {
   std::string text = two_pointers("16");
   size_t second = text.find("add.s64 %rd5, %rd5, 16");
