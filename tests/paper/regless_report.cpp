@@ -293,34 +293,38 @@ std::string sweep_table(std::span<const RegLessRow> rows) {
 
 class Summary {
 public:
-  explicit Summary(std::span<const RegLessRow> rows) : rows_(rows) {}
+  // `today`: the same samples on another machine, for a column of its own; may be empty.
+  Summary(std::span<const RegLessRow> rows, std::span<const RegLessRow> today) : rows_(rows), today_(today) {
+    if (!today.empty())
+      table_.columns.push_back({fmt::format("its benchmarks on {}", today[0].scored.machine->name), true});
+  }
 
+  // `text` of rows, of the paper's benchmarks alone or of all.
   template <class Of> void add(std::string figure, std::string paper, const Of& text) {
     const bool has_papers =
         std::ranges::any_of(rows_, [](const RegLessRow& row) { return in_table_2(row.sample) != nullptr; });
-    table_.rows.push_back({std::move(figure), std::move(paper), has_papers ? text(true) : "", text(false)});
+    table_.rows.push_back(
+        {std::move(figure), std::move(paper), has_papers ? text(rows_, true) : "", text(rows_, false)});
+    if (!today_.empty()) table_.rows.back().push_back(has_papers ? text(today_, true) : "");
   }
   template <class Of> void add_mean(std::string figure, std::string paper, const char* format, const Of& of) {
-    add(std::move(figure), std::move(paper),
-        [&](bool papers) { return fmt::format(fmt::runtime(format), mean(rows_, of, papers)); });
+    add(std::move(figure), std::move(paper), [&](std::span<const RegLessRow> rows, bool papers) {
+      return fmt::format(fmt::runtime(format), mean(rows, of, papers));
+    });
   }
   std::string text() const { return table_.text(); }
 
 private:
-  std::span<const RegLessRow> rows_;
+  std::span<const RegLessRow> rows_, today_;
   TextTable table_{{{"figure"}, {"paper", true}, {"its benchmarks here", true}, {"all samples", true}}, {}};
 };
 
-std::string summary(std::span<const RegLessRow> rows) {
-  const size_t at = paper_configuration(rows[0]);
-  const evaluate::StagingConfiguration& settings = rows[0].configurations[at];
-  const std::string regless = settings.name, bare = staging_name(settings.entries, 0);
-  Summary table(rows);
-  const auto over_paper = [&](double MachineFigures::*ours, double Table2::*papers) {
-    return [=](bool papers_samples) {
+void add_machine_figures(Summary& table) {
+  const auto over_paper = [](double MachineFigures::*ours, double Table2::*papers) {
+    return [=](std::span<const RegLessRow> rows, bool papers_samples) {
       const auto over = [=](const RegLessRow& row) {
         const Table2* paper = in_table_2(row.sample);
-        return paper ? figures_of(row, at).*ours / (paper->*papers) : 1;
+        return paper ? figures_of(row, paper_configuration(row)).*ours / (paper->*papers) : 1;
       };
       return papers_samples ? fmt::format("{:.2f}", geometric_mean(rows, over, true)) : std::string();
     };
@@ -328,7 +332,9 @@ std::string summary(std::span<const RegLessRow> rows) {
   table.add("instructions per region, over the paper's (Table 2)", "1",
             over_paper(&MachineFigures::instructions, &Table2::instructions));
   table.add("cycles per region, over the paper's (Table 2)", "1", over_paper(&MachineFigures::cycles, &Table2::cycles));
-  const auto machine = [&](auto member) { return [=](const RegLessRow& row) { return member(figures_of(row, at)); }; };
+  const auto machine = [](auto member) {
+    return [=](const RegLessRow& row) { return member(figures_of(row, paper_configuration(row))); };
+  };
   table.add_mean("preloads from L1, % (Fig. 17)", "0.9", "{:.2f}",
                  machine([](const MachineFigures& figures) { return 100 * figures.from[2]; }));
   table.add_mean("preloads from L2 or DRAM, % (Fig. 17)", "0.013", "{:.3f}",
@@ -337,13 +343,21 @@ std::string summary(std::span<const RegLessRow> rows) {
                  machine([](const MachineFigures& figures) { return figures.requests_per_cycle; }));
   table.add_mean("of 256 KB of registers, accessed in 100 cycles, % (Fig. 2)", "10 or less", "{:.1f}",
                  machine([](const MachineFigures& figures) { return 100 * figures.window_kb / 256; }));
+}
+
+std::string summary(std::span<const RegLessRow> rows, std::span<const RegLessRow> today) {
+  const evaluate::StagingConfiguration& settings = rows[0].configurations[paper_configuration(rows[0])];
+  const std::string regless = settings.name, bare = staging_name(settings.entries, 0);
+  Summary table(rows, today);
+  add_machine_figures(table);
+  using Rows = std::span<const RegLessRow>;
   for (const auto& [version, paper] : {std::pair<std::string, const char*>{regless, "1.00"},
                                        {bare, "1.102"},
                                        {std::string(evaluate::rfv_name), "> RegLess"},
                                        {std::string(evaluate::rfh_name), "> RegLess"}})
-    table.add(fmt::format("run time, {} (Fig. 16)", version), paper, [&](bool papers) {
+    table.add(fmt::format("run time, {} (Fig. 16)", version), paper, [&](Rows of, bool papers) {
       return fmt::format("{:.3f}", geometric_mean(
-                                       rows, [&](const RegLessRow& row) { return run_time(row, version); }, papers));
+                                       of, [&](const RegLessRow& row) { return run_time(row, version); }, papers));
     });
   struct EnergyRow {
     std::string version;
@@ -357,16 +371,17 @@ std::string summary(std::span<const RegLessRow> rows) {
     for (double write : {timing::register_write_pj, timing::register_write_pj_of_darsie})
       table.add(fmt::format("register energy, %, {}; {} pJ by read, {} by write (Fig. 14)", row.version,
                             timing::register_read_pj, write),
-                row.registers, [&](bool papers) {
+                row.registers, [&](Rows of, bool papers) {
                   return change(mean(
-                      rows, [&](const RegLessRow& one) { return register_energy(one, row.version, write); }, papers));
+                      of, [&](const RegLessRow& one) { return register_energy(one, row.version, write); }, papers));
                 });
   for (const EnergyRow& row : energies)
     for (const ir::EnergySet& set : ir::energy_sets())
-      table.add(fmt::format("GPU energy, %, {}; {} (Fig. 15)", row.version, set.name), row.gpu, [&](bool papers) {
-        return change(mean(
-            rows, [&](const RegLessRow& one) { return gpu_energy(one, row.version, set); }, papers));
-      });
+      table.add(fmt::format("GPU energy, %, {}; {} (Fig. 15)", row.version, set.name), row.gpu,
+                [&](Rows of, bool papers) {
+                  return change(mean(
+                      of, [&](const RegLessRow& one) { return gpu_energy(one, row.version, set); }, papers));
+                });
   return table.text();
 }
 
@@ -411,10 +426,12 @@ constexpr std::string_view rules =
 
 } // namespace
 
-std::string regless_text(std::span<const RegLessRow> rows) {
+std::string regless_text(std::span<const RegLessRow> rows, std::span<const RegLessRow> today) {
   std::string text;
-  for (const auto& part : {machine_table, time_table, comparator_table, sweep_table, summary})
+  for (const auto& part : {machine_table, time_table, comparator_table, sweep_table})
     text += part(rows) + '\n';
+  if (!today.empty()) text += time_table(today) + '\n';
+  text += summary(rows, today) + '\n';
   for (const std::string& version : {rows[0].configurations[paper_configuration(rows[0])].name,
                                      std::string(evaluate::rfv_name), std::string(evaluate::rfh_name)})
     text += signs(rows, version);

@@ -37,7 +37,8 @@ Result<RegLessRow> measure_regless(const evaluate::LaunchInput& input, const std
 // One sentence each.
 std::vector<std::string> broken_rules(const RegLessRow& row);
 
-std::string regless_text(std::span<const RegLessRow> rows);
+// `today`: the same samples on a machine of today, or empty.
+std::string regless_text(std::span<const RegLessRow> rows, std::span<const RegLessRow> today);
 nlohmann::ordered_json regless_json(std::span<const RegLessRow> rows);
 
 } // namespace ptxrewrite::tests

@@ -1,8 +1,11 @@
 // RegLess's tables over samples beside the paper's (MICRO 2017: Table 2, Figs. 2, 3, 13 to 19), on its machine, a GTX
 // 980.
 //
-//   regless_tables [--size SIZE] [--entries N,...] [--passes PASSES] [--json] LAUNCH_FILE ...
+//   regless_tables [--size SIZE] [--entries N,...] [--passes PASSES] [--today MACHINE] [--json] LAUNCH_FILE ...
 //   regless_tables --check LAUNCH_FILE ...     checks the invariants; exit code 1 if one is violated
+//
+// --today measures the samples on a second machine, too, and adds a column. The paper's 512 entries are a quarter of
+// the registers of its machine, and of each since.
 //
 // Register counts come from RegLess's machine on the emulator, with its own cycles, in which warps compete for entries
 // (emulator/machines/regless/staging_machine.h). Run time and energy come from the timing model.
@@ -41,25 +44,38 @@ Status prepare(evaluate::LaunchInput& input, const std::string& passes) {
 } // namespace
 
 int main(int count, char** arguments) {
-  std::string passes;
+  std::string passes, today;
   std::vector<uint32_t> entries = {paper_entries};
   SampleTool tool("RegLess's tables over samples, beside the paper's figures", "gtx980");
   tool.application.add_option("--entries", entries, "capacities of an SM's staging units (512)")
       .delimiter(',')
       .one_each();
   tool.application.add_option("--passes", passes, "run first, for all: \"schedule(force,goal=loads,live=32)\"");
+  tool.application.add_option("--today", today, "a machine of today, for a further column");
   if (std::optional<int> code = tool.application.parse(count, arguments)) return *code;
   const ir::Machine* machine = tool.machine();
   if (!machine) return tool.exit_code();
-  std::vector<RegLessRow> rows;
+  const ir::Machine* machine_of_today = today.empty() ? nullptr : tool.machine(today);
+  if (!today.empty() && !machine_of_today) return tool.exit_code();
+  std::vector<RegLessRow> rows, rows_of_today;
   const std::vector<evaluate::StagingConfiguration> configurations = configurations_of(entries);
+  const auto measure = [&](const evaluate::LaunchInput& input, const std::string& sample, const ir::Machine& on,
+                           const std::vector<evaluate::StagingConfiguration>& sizes) -> Result<RegLessRow> {
+    Result<RegLessRow> row = measure_regless(input, sample, on, sizes);
+    if (row && tool.check)
+      for (const std::string& broken : broken_rules(*row))
+        tool.complain(sample, std::string(on.name) + ": " + broken);
+    return row;
+  };
   tool.for_each_sample([&](evaluate::LaunchInput& input, const std::string& sample) -> Status {
     if (Status status = prepare(input, passes); !status) return status;
-    Result<RegLessRow> row = measure_regless(input, sample, *machine, configurations);
+    Result<RegLessRow> row = measure(input, sample, *machine, configurations);
     if (!row) return row.error();
-    if (tool.check)
-      for (const std::string& broken : broken_rules(*row))
-        tool.complain(sample, broken);
+    if (machine_of_today) {
+      Result<RegLessRow> other = measure(input, sample, *machine_of_today, configurations_of({paper_entries}));
+      if (!other) return other.error();
+      rows_of_today.push_back(std::move(*other));
+    }
     rows.push_back(std::move(*row));
     return {};
   });
@@ -67,6 +83,6 @@ int main(int count, char** arguments) {
   if (tool.json)
     std::puts(json_text(regless_json(rows)).c_str());
   else
-    std::fputs(regless_text(rows).c_str(), stdout);
+    std::fputs(regless_text(rows, rows_of_today).c_str(), stdout);
   return tool.exit_code();
 }

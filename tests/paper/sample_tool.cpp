@@ -18,10 +18,10 @@ SampleTool::SampleTool(const std::string& about, std::string paper_gpu, const st
   application.add_flag("--check", check, about_check);
 }
 
-const ir::Machine* SampleTool::machine() {
-  const ir::Machine* found = ir::find_machine(gpu);
+const ir::Machine* SampleTool::machine(const std::string& name) {
+  const ir::Machine* found = ir::find_machine(name);
   if (!found) {
-    std::fprintf(stderr, "%s\n", ir::unknown_machine(gpu).c_str());
+    std::fprintf(stderr, "%s\n", ir::unknown_machine(name).c_str());
     code_ = 2;
   }
   return found;

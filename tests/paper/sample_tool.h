@@ -33,7 +33,8 @@ public:
   SampleTool(const SampleTool&) = delete;
 
   // Returns nullptr if there is no such machine; reports it, and the exit code is 2.
-  const ir::Machine* machine();
+  const ir::Machine* machine() { return machine(gpu); }
+  const ir::Machine* machine(const std::string& name);
   // Calls measure(input, sample) for each sample. Errors are reported, and the other samples follow.
   void for_each_sample(const std::function<Status(evaluate::LaunchInput&, const std::string& sample)>& measure);
   // Reports an error of a sample: the exit code is then 1.
