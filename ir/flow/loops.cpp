@@ -59,10 +59,10 @@ LoopForest::LoopForest(const Function& function, const ControlFlow& flow, const 
   for (BlockId block : order)
     for (LoopId id = innermost(block); id; id = loops_[id].parent)
       loops_[id].blocks.push_back(block);
-  for (LoopId id : loops_.ids())
-    for (BlockId block : loops_[id].blocks)
-      for (EdgeId edge : function.successors(block))
-        if (!contains(id, function.edges[edge].to)) loops_[id].exits.push_back(edge);
+  for (BlockId block : order)
+    for (EdgeId edge : function.successors(block))
+      for (LoopId id = innermost(block); id && !contains(id, function.edges[edge].to); id = loops_[id].parent)
+        loops_[id].exits.push_back(edge);
 }
 
 bool LoopForest::contains(LoopId loop, BlockId block) const {

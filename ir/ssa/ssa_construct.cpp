@@ -1,12 +1,14 @@
 // Converts registers to values. A register with one unguarded definition that dominates every use keeps its handle and
 // needs no work. For each other register, a backward walk from its uses finds the blocks into which it is live; a pass
 // over just these blocks in reverse post-order determines the value that reaches each, adding a block parameter where
-// different values meet; parameters that prove to merge a single value (at loop headers the pass has to guess) are
-// removed again. Takes time proportional to the live ranges, whatever the numbers of blocks and registers.
+// different values meet. At the header of a loop, where the value of the back edges is not known yet, there is one if
+// the loop defines the register; in irreducible code the pass has to guess, and removes parameters that prove to merge
+// a single value. Takes time proportional to the live ranges, whatever the numbers of blocks and registers.
 #include "ir/ssa/ssa.h"
 
 #include "ir/flow/cfg.h"
 #include "ir/flow/dominators.h"
+#include "ir/flow/loops.h"
 #include "ir/ssa/ssa_names.h"
 #include "ir/ssa/ssa_steps.h"
 
@@ -22,7 +24,7 @@ constexpr uint32_t none = UINT32_MAX;
 class ValueNumbering {
 public:
   ValueNumbering(Function& function)
-      : function_(function), flow_(function), dominators_(function, flow_),
+      : function_(function), flow_(function), dominators_(function, flow_), loops_(function, flow_, dominators_),
         register_count_(static_cast<uint32_t>(function.values.size())) {}
 
   void run() {
@@ -141,6 +143,7 @@ private:
         return;
     }
     find_live_blocks(reg);
+    mark_defining_loops(reg);
     find_arrivals();
     drop_needless_parameters();
     publish(reg);
@@ -171,6 +174,23 @@ private:
     std::sort(live_.begin(), live_.end());
   }
 
+  // Without this, a register that is live through a nest of loops would get a parameter at each header, of which all
+  // but one are removed again one by one: cubic in the depth of the nest.
+  void mark_defining_loops(ValueId reg) {
+    defining_loop_.resize(loops_.loops().size(), 0);
+    for (const RegisterSite& site : definitions(reg))
+      for (LoopId loop = loops_.innermost(site.block); loop && defining_loop_[loop.index()] != stamp_;
+           loop = loops_.loops()[loop].parent)
+        defining_loop_[loop.index()] = stamp_;
+  }
+
+  // True if a value that enters the block is still there wherever an edge leads back to it.
+  bool keeps_value(BlockId block) const {
+    if (loops_.irreducible()) return false;
+    LoopId loop = loops_.innermost(block);
+    return loop && loops_.loops()[loop].header == block && defining_loop_[loop.index()] != stamp_;
+  }
+
   // The value at the end of a block; `none` if it is not known yet.
   uint32_t leaving(BlockId block) {
     const BlockState& state = block_state_[block.index()];
@@ -199,10 +219,12 @@ private:
       if (position == 0) {
         arriving = undefined_mark; // the entry has no predecessors
       } else {
+        bool keeps = keeps_value(block);
         for (EdgeId edge : flow_.predecessors(block)) {
           BlockId from = function_.edges[edge].from;
           if (!flow_.reachable(from)) continue;
           uint32_t value = leaving(from);
+          if (keeps && value == none) continue;
           merge |= value == none || (arriving != none && value != arriving);
           arriving = value;
         }
@@ -381,6 +403,7 @@ private:
   Function& function_;
   ControlFlow flow_;
   DominatorTree dominators_;
+  LoopForest loops_;
   uint32_t register_count_;
   std::vector<uint32_t> definition_count_, definition_start_, exposed_start_;
   std::vector<bool> guarded_;
@@ -388,7 +411,8 @@ private:
   std::vector<ValueId> new_values_; // by definition, in visiting order
   std::vector<BlockState> block_state_;
   uint32_t stamp_ = 0;
-  std::vector<uint32_t> live_; // positions in the reverse post-order
+  std::vector<uint32_t> defining_loop_; // stamps
+  std::vector<uint32_t> live_;          // positions in the reverse post-order
   std::vector<Candidate> candidates_;
   std::vector<uint32_t> candidate_arguments_;
   std::vector<std::vector<uint32_t>> users_;
