@@ -121,14 +121,11 @@ std::optional<size_t> stepped_parameter(const LoweringContext& context, const Co
 std::optional<Operand> first_operand(const LoweringContext& context, const CountedLoop& loop, size_t parameter) {
   const Function& function = context.function;
   std::optional<Operand> start;
-  for (BlockId from : function.layout) {
-    if (loop.contains(from)) continue;
-    for (EdgeId edge : function.successors(from)) {
-      if (function.edges[edge].to != loop.header()) continue;
-      Operand argument = Operand::value(function.arguments(edge)[parameter]);
-      if (start && literal(context, &*start) != literal(context, &argument)) return std::nullopt;
-      start = argument;
-    }
+  for (EdgeId edge : context.flow.predecessors(loop.header())) {
+    if (loop.contains(function.edges[edge].from)) continue;
+    Operand argument = Operand::value(function.arguments(edge)[parameter]);
+    if (start && literal(context, &*start) != literal(context, &argument)) return std::nullopt;
+    start = argument;
   }
   return start;
 }
