@@ -20,11 +20,15 @@ bool overlap(std::span<const LiveRange> a, std::span<const LiveRange> b) {
   return false;
 }
 
-void merge_ranges(std::vector<LiveRange>& ranges, std::span<const LiveRange> more) {
-  if (more.empty()) return;
+namespace {
+
+bool earlier(const LiveRange& a, const LiveRange& b) {
+  return a.begin < b.begin;
+}
+
+void merge_lists(std::vector<LiveRange>& ranges, std::span<const LiveRange> more) {
   size_t middle = ranges.size();
   ranges.insert(ranges.end(), more.begin(), more.end());
-  auto earlier = [](const LiveRange& a, const LiveRange& b) { return a.begin < b.begin; };
   std::inplace_merge(ranges.begin(), ranges.begin() + static_cast<ptrdiff_t>(middle), ranges.end(), earlier);
   size_t kept = 0;
   for (size_t i = 1; i < ranges.size(); ++i) {
@@ -34,6 +38,35 @@ void merge_ranges(std::vector<LiveRange>& ranges, std::span<const LiveRange> mor
       ranges[++kept] = ranges[i];
   }
   ranges.resize(kept + 1);
+}
+
+// Changes only the ranges that touch the new one.
+void merge_range(std::vector<LiveRange>& ranges, LiveRange range) {
+  auto first = std::lower_bound(ranges.begin(), ranges.end(), range.begin,
+                                [](const LiveRange& other, uint32_t point) { return other.end < point; });
+  auto last = first;
+  for (; last != ranges.end() && last->begin <= range.end; ++last)
+    range = {std::min(range.begin, last->begin), std::max(range.end, last->end)};
+  if (first == last) {
+    ranges.insert(first, range);
+    return;
+  }
+  *first = range;
+  ranges.erase(first + 1, last);
+}
+
+} // namespace
+
+void merge_ranges(std::vector<LiveRange>& ranges, std::span<const LiveRange> more) {
+  if (more.empty()) return;
+  // A short list is inserted: a register of many values receives theirs one after the other.
+  constexpr size_t shorter = 16;
+  if (more.size() > ranges.size() / shorter) {
+    merge_lists(ranges, more);
+    return;
+  }
+  for (const LiveRange& range : more)
+    merge_range(ranges, range);
 }
 
 MachineValues::MachineValues(const Function& function, const ControlFlow& flow, uint32_t compute_capability,
