@@ -137,10 +137,15 @@ RunAheadSlice SliceBuilder::finish() const {
   RunAheadSlice slice;
   slice.parameters.assign(parameters_.begin(), parameters_.end());
   slice.reach = reach_;
-  for (BlockId block : forms_.control_flow().reverse_postorder())
-    if (is_here(block))
-      for (InstructionId id : function_.instructions_in(block))
-        if (instructions_.contains(id)) slice.instructions.push_back(id);
+  std::vector<BlockId> blocks;
+  for (InstructionId id : instructions_)
+    blocks.push_back(function_.instructions[id].block);
+  std::ranges::sort(blocks, {}, [&](BlockId block) { return forms_.control_flow().position(block); });
+  const auto repeated = std::ranges::unique(blocks);
+  blocks.erase(repeated.begin(), repeated.end());
+  for (BlockId block : blocks)
+    for (InstructionId id : function_.instructions_in(block))
+      if (instructions_.contains(id)) slice.instructions.push_back(id);
   return slice;
 }
 
@@ -162,8 +167,8 @@ bool is_plain(const ir::Form& form) {
   return true;
 }
 
-// Why the loop as a whole cannot run ahead; empty if it can.
-std::string loop_refusal(const ir::LinearForms& forms, LoopId loop_id) {
+// Why the loop as a whole cannot run ahead; empty if it can. `above` is the block before its header in the text.
+std::string loop_refusal(const ir::LinearForms& forms, LoopId loop_id, BlockId above) {
   const ir::Function& function = forms.function();
   const ir::Loop& loop = forms.loops().loops()[loop_id];
   if (forms.loops().irreducible()) return "the kernel has a loop with several entries";
@@ -174,10 +179,8 @@ std::string loop_refusal(const ir::LinearForms& forms, LoopId loop_id) {
     const InstructionId terminator = function.terminator(from);
     if (terminator && !function.is_opcode(terminator, Opcode::bra)) return "an indexed branch leads to the loop";
   }
-  const auto place = std::ranges::find(function.layout, loop.header);
-  if (place == function.layout.begin()) return "the kernel begins with the loop";
-  const ir::Block& before = function.blocks[*(place - 1)];
-  if (before.falls_through && forms.loops().contains(loop_id, *(place - 1)))
+  if (!above) return "the kernel begins with the loop";
+  if (function.blocks[above].falls_through && forms.loops().contains(loop_id, above))
     return "control falls from the end of the loop into its head";
   for (BlockId block : loop.blocks)
     for (InstructionId id : function.instructions_in(block)) {
@@ -230,19 +233,23 @@ EdgeCondition condition_of(const ir::Function& function, EdgeId edge) {
 }
 
 RunAheadPlanner::RunAheadPlanner(const ir::LinearForms& forms)
-    : forms_(forms), function_(forms.function()), post_dominators_(function_, forms.control_flow()) {}
+    : forms_(forms), function_(forms.function()), post_dominators_(function_, forms.control_flow()),
+      above_(function_.blocks.size()) {
+  for (size_t i = 1; i < function_.layout.size(); ++i)
+    above_[function_.layout[i].index()] = function_.layout[i - 1];
+}
 
 RunAheadPlan RunAheadPlanner::plan(LoopId loop_id) const {
   const ir::Loop& loop = forms_.loops().loops()[loop_id];
   RunAheadPlan plan{loop_id, loop.header, {}, {}, {}, {}};
   std::vector<RunAheadLoad> loads;
-  for (BlockId block : forms_.control_flow().reverse_postorder()) {
+  for (BlockId block : loop.blocks) {
     if (forms_.loops().innermost(block) != loop_id) continue;
     for (InstructionId id : function_.instructions_in(block))
       if (std::optional<RunAheadLoad> load = global_load(function_, id)) loads.push_back(*load);
   }
   if (loads.empty()) return plan;
-  std::string refusal = loop_refusal(forms_, loop_id);
+  std::string refusal = loop_refusal(forms_, loop_id, above_[loop.header.index()]);
   SliceBuilder control(forms_, post_dominators_, loop_id);
   if (refusal.empty()) {
     plan.back_edge = loop.back_edges.front();

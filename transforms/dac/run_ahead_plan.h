@@ -70,6 +70,7 @@ private:
   const ir::LinearForms& forms_;
   const ir::Function& function_;
   ir::PostDominatorTree post_dominators_;
+  std::vector<ir::BlockId> above_; // by block: the one before it in the text
 };
 
 // The guard of the branch that takes an edge; `holds` is the value for which it is taken. Without a predicate the edge
