@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_set>
 #include <utility>
 
 namespace ptxrewrite::transforms::r2d2 {
@@ -65,17 +66,17 @@ void Planner::find_counters() {
 bool Planner::runs_before(InstructionId first, InstructionId second, BlockId without) const {
   BlockId start = function_.instructions[first].block, target = function_.instructions[second].block;
   if (start == target && order_[first.index()] < order_[second.index()]) return true;
-  std::vector<bool> visited(function_.blocks.size());
-  std::vector<BlockId> work{start};
+  if (target == without) return false;
+  // Backwards: if `without` is the header of a loop around the target, the search stays inside the loop.
+  std::unordered_set<BlockId> visited;
+  std::vector<BlockId> work{target};
   while (!work.empty()) {
     BlockId block = work.back();
     work.pop_back();
-    for (EdgeId edge : function_.successors(block)) {
-      BlockId next = function_.edges[edge].to;
-      if (next == without || visited[next.index()]) continue;
-      if (next == target) return true;
-      visited[next.index()] = true;
-      work.push_back(next);
+    for (EdgeId edge : forms_.control_flow().predecessors(block)) {
+      BlockId from = function_.edges[edge].from;
+      if (from == start) return true;
+      if (from != without && visited.insert(from).second) work.push_back(from);
     }
   }
   return false;
