@@ -488,18 +488,29 @@ bool State::entered_once(BlockId block) const {
   return entries == 1;
 }
 
+BlockId State::nearest_branch_side(BlockId block) {
+  if (branch_sides.empty()) {
+    branch_sides.resize(function.blocks.size());
+    for (BlockId below : flow.reverse_postorder()) { // dominators first
+      BlockId above = dominators.immediate_dominator(below);
+      if (!above) continue;
+      bool is_side = branch_predicate(above) && entered_once(below);
+      branch_sides[below.index()] = is_side ? below : branch_sides[above.index()];
+    }
+  }
+  return branch_sides[block.index()];
+}
+
 const State::Facts& State::facts_in(BlockId block) {
   // No facts are cached while forms may still change.
   if (auto found = facts.find(block); found != facts.end() && settled) return found->second;
   Facts collected;
-  BlockId below = block;
+  BlockId above;
   unsigned budget = fact_limit;
-  for (BlockId above = dominators.immediate_dominator(block); above && budget;
-       below = above, above = dominators.immediate_dominator(above)) {
+  for (BlockId below = nearest_branch_side(block); below && budget; below = nearest_branch_side(above), --budget) {
+    above = dominators.immediate_dominator(below);
     auto successors = function.successors(above);
     ValueId selector = branch_predicate(above);
-    if (!selector || !entered_once(below)) continue;
-    --budget;
     BlockId taken = function.edges[successors[0]].to;
     if (taken == function.edges[successors[1]].to || (below != taken && below != function.edges[successors[1]].to))
       continue;

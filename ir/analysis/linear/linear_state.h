@@ -129,6 +129,9 @@ struct LinearForms::State {
     std::vector<std::pair<unsigned, Interval>> indices;
   };
   const Facts& facts_in(BlockId block);
+  // The first block, from `block` up the dominator tree, that is entered once and whose immediate dominator ends in a
+  // two-way branch by a predicate; invalid if there is none.
+  BlockId nearest_branch_side(BlockId block);
   bool entered_once(BlockId block) const;
   std::vector<unsigned> edge_groups(ValueId block_parameter) const;
   LinearFormId join(BlockId block, unsigned index, std::span<const EdgeId> edge_list);
@@ -158,6 +161,7 @@ struct LinearForms::State {
   std::map<std::tuple<uint32_t, uint32_t, Int128, Int128, uint32_t>, ObligationId> obligation_index;
   std::unordered_map<BlockId, JoinRegion> regions;
   std::vector<uint32_t> region_visits; // by block: the last region that included it
+  std::vector<BlockId> branch_sides;   // of nearest_branch_side(), by block
   std::unordered_map<BlockId, Facts> facts;
 
 private:
