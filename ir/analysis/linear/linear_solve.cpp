@@ -108,18 +108,28 @@ private:
   }
 
   void schedule_parameters(BlockId block) {
-    for (unsigned i = 0; i < state_.function.parameters(block).size(); ++i) {
+    for (unsigned i = 0; i < state_.function.parameters(block).size(); ++i)
       flow_->schedule_parameter(block, i);
+    schedule_rechecks(block);
+  }
+  void schedule_rechecks(BlockId block) {
+    for (unsigned i = 0; i < state_.function.parameters(block).size(); ++i)
       flow_->schedule_recheck(block, i);
-    }
   }
 
   void schedule_leaving(LoopId loop) {
     for (const Use& use : leaving_uses_[loop.index()]) {
-      if (use.instruction)
+      if (use.instruction) {
         flow_->schedule_instruction(use.instruction);
+        continue;
+      }
+      // Only a recheck reads the arguments of back edges. To visit the headers themselves would start again from the
+      // outermost loop of a nest at the end of each loop inside it.
+      const Edge& edge = state_.function.edges[use.edge];
+      if (state_.flow.position(edge.to) <= state_.flow.position(edge.from))
+        schedule_rechecks(edge.to);
       else
-        schedule_parameters(state_.function.edges[use.edge].to);
+        schedule_parameters(edge.to);
     }
   }
 
