@@ -14,7 +14,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <unordered_map>
 
 namespace ptxrewrite::transforms::legal {
 
@@ -117,14 +117,18 @@ bool CommonBases::at_hand(ValueId leader, const Access& access) {
 
 void CommonBases::try_class(const std::vector<Access>& accesses) {
   const Access& first = accesses.front();
-  std::vector<ValueId> replaced;
-  for (const Access& access : accesses)
-    if (access.base != first.base && std::find(replaced.begin(), replaced.end(), access.base) == replaced.end())
-      replaced.push_back(access.base);
-  for (ValueId old_base : replaced) {
+  std::vector<std::vector<Access>> replaced; // by base, in the order of their first accesses
+  std::unordered_map<ValueId, size_t> group_of;
+  for (const Access& access : accesses) {
+    if (access.base == first.base) continue;
+    auto [group, is_new] = group_of.try_emplace(access.base, replaced.size());
+    if (is_new) replaced.emplace_back();
+    replaced[group->second].push_back(access);
+  }
+  for (const std::vector<Access>& group : replaced) {
     std::vector<std::pair<Access, Operand>> rewrites;
-    for (const Access& access : accesses) {
-      if (access.base != old_base || !at_hand(first.base, access)) continue;
+    for (const Access& access : group) {
+      if (!at_hand(first.base, access)) continue;
       // Compares both registers as read at this access: the leader may hold the value of another trip than at its own
       // accesses.
       BlockId block = function_.instructions[access.instruction].block;
@@ -139,7 +143,7 @@ void CommonBases::try_class(const std::vector<Access>& accesses) {
       rewrites.emplace_back(access, base);
     }
     if (rewrites.empty()) continue;
-    std::vector<ValueId> released(rewrites.size(), old_base);
+    std::vector<ValueId> released(rewrites.size(), group.front().base);
     double weight = counts_->release(
         released, [&](InstructionId id) { return execution_weight(forms_.loops(), function_.instructions[id].block); });
     if (weight <= 0) {
