@@ -19,13 +19,14 @@ public:
   bool keeps(BlockId from, BlockId to) const;
 
 private:
+  class Ways;
   bool begins_anew(BlockId block) const;
-  std::vector<bool> reached(BlockId start, BlockId without, bool backwards) const;
+  void find_interruptions(std::vector<bool> interrupted);
 
   const LoweringContext& context_;
-  LoopForest loops_;
-  std::vector<LoopId> branching_;  // loops of several blocks
-  std::vector<bool> is_branching_; // by LoopId
+  // By block: the first one, from it up the dominator tree, that may be reached from its immediate dominator by way of
+  // the header of a loop of several blocks, its own included; invalid if there is none. Empty without such loops.
+  std::vector<BlockId> interruption_;
 };
 
 // The blocks that another block of the list dominates for which holds(dominator, block) is true.
