@@ -97,7 +97,7 @@ ControlDependence::ControlDependence(const ir::Function& function, const ir::Con
       for (BlockId block = function.edges[edge].to; block && block != end;
            block = post_dominators_.immediate_post_dominator(block)) {
         std::vector<BlockId>& list = controllers_[block.index()];
-        if (std::ranges::find(list, branch) != list.end()) continue;
+        if (!list.empty() && list.back() == branch) continue; // by the branch's other edge
         list.push_back(branch);
         controlled_[branch.index()].push_back(block);
       }
