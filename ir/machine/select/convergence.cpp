@@ -198,12 +198,22 @@ bool may_wait_for_lanes(const Form& form) {
   return form.kind == InstructionClass::atomic && (form.opcode != Opcode::red || is_shared(form.space));
 }
 
-bool waits_for_lanes(const LoweringContext& context, const Loop& loop) {
-  for (BlockId block : loop.blocks)
-    for (InstructionId id : context.function.instructions_in(block))
-      if (const Form* form = context.form(id); form && context.needed[id.index()] && may_wait_for_lanes(*form))
-        return true;
+bool waits_for_lanes(const LoweringContext& context, BlockId block) {
+  for (InstructionId id : context.function.instructions_in(block))
+    if (const Form* form = context.form(id); form && context.needed[id.index()] && may_wait_for_lanes(*form))
+      return true;
   return false;
+}
+
+// By LoopId.
+std::vector<bool> loops_that_wait_for_lanes(const LoweringContext& context, const LoopForest& loops) {
+  std::vector<bool> waits(loops.loops().size());
+  for (BlockId block : context.function.layout)
+    if (LoopId loop = loops.innermost(block); loop && !waits[loop.index()])
+      waits[loop.index()] = waits_for_lanes(context, block);
+  for (LoopId loop : loops.loops().ids()) // inner loops have lower numbers
+    if (LoopId parent = loops.loops()[loop].parent; parent && waits[loop.index()]) waits[parent.index()] = true;
+  return waits;
 }
 
 } // namespace
@@ -225,10 +235,12 @@ void weigh_waiting_loops(LoweringContext& context, const ControlFlow& flow, cons
   const uint32_t uniform_turn = heuristic(context.capability, Heuristic::waiting_turn_uniform);
   const Function& function = context.function;
   const LoopForest loops(function, flow, context.dominators);
-  for (const Loop& loop : loops.loops()) {
+  const std::vector<bool> waits = loops_that_wait_for_lanes(context, loops);
+  for (LoopId id : loops.loops().ids()) {
+    const Loop& loop = loops.loops()[id];
     const bool parts = std::ranges::any_of(
         loop.exits, [&](EdgeId exit) { return !uniform.branch_is_uniform(function.edges[exit].from); });
-    if (!parts || !waits_for_lanes(context, loop)) continue;
+    if (!parts || !waits[id.index()]) continue;
     for (EdgeId edge : loop.back_edges) {
       InstructionId branch = function.terminator(function.edges[edge].from);
       if (!branch) continue;
