@@ -108,13 +108,10 @@ private:
   }
 
   void schedule_parameters(BlockId block) {
-    for (unsigned i = 0; i < state_.function.parameters(block).size(); ++i)
+    for (unsigned i = 0; i < state_.function.parameters(block).size(); ++i) {
       flow_->schedule_parameter(block, i);
-    schedule_rechecks(block);
-  }
-  void schedule_rechecks(BlockId block) {
-    for (unsigned i = 0; i < state_.function.parameters(block).size(); ++i)
       flow_->schedule_recheck(block, i);
+    }
   }
 
   void schedule_leaving(LoopId loop) {
@@ -127,7 +124,7 @@ private:
       // outermost loop of a nest at the end of each loop inside it.
       const Edge& edge = state_.function.edges[use.edge];
       if (state_.flow.position(edge.to) <= state_.flow.position(edge.from))
-        schedule_rechecks(edge.to);
+        flow_->schedule_recheck(edge.to, use.index);
       else
         schedule_parameters(edge.to);
     }
