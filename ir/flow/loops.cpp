@@ -56,13 +56,47 @@ LoopForest::LoopForest(const Function& function, const ControlFlow& flow, const 
     if (loop.parent) loop.depth = loops_[loop.parent].depth + 1;
   }
   number_loops();
-  for (BlockId block : order)
-    for (LoopId id = innermost(block); id; id = loops_[id].parent)
-      loops_[id].blocks.push_back(block);
+  list_blocks(flow);
   for (BlockId block : order)
     for (EdgeId edge : function.successors(block))
       for (LoopId id = innermost(block); id && !contains(id, function.edges[edge].to); id = loops_[id].parent)
         loops_[id].exits.push_back(edge);
+}
+
+// Does not list the blocks of each loop of a nest again if they follow each other.
+void LoopForest::list_blocks(const ControlFlow& flow) {
+  order_ = flow.reverse_postorder();
+  struct Extent {
+    uint32_t first = UINT32_MAX, last = 0, count = 0;
+  };
+  std::vector<Extent> extents(loops_.size());
+  for (uint32_t i = 0; i < order_.size(); ++i) {
+    LoopId loop = innermost(order_[i]);
+    if (!loop) continue;
+    Extent& extent = extents[loop.index()];
+    extent = {std::min(extent.first, i), i, extent.count + 1};
+  }
+  for (LoopId id : loops_.ids()) // inner loops have lower numbers
+    if (LoopId parent = loops_[id].parent) {
+      const Extent& inner = extents[id.index()];
+      Extent& outer = extents[parent.index()];
+      outer = {std::min(outer.first, inner.first), std::max(outer.last, inner.last), outer.count + inner.count};
+    }
+  // The other loops, which have blocks of others between their own, get lists.
+  scattered_.resize(loops_.size());
+  std::vector<LoopId> listed(loops_.size()); // the innermost of them around a loop, itself included
+  for (size_t i = loops_.size(); i-- > 0;) {
+    const LoopId id(static_cast<uint32_t>(i)), parent = loops_[id].parent;
+    const Extent& extent = extents[i];
+    loops_[id].blocks = std::span(order_).subspan(extent.first, extent.last - extent.first + 1);
+    listed[i] = loops_[id].blocks.size() != extent.count ? id : parent ? listed[parent.index()] : parent;
+  }
+  const auto outer_listed = [&](LoopId id) { return id ? listed[id.index()] : id; };
+  for (BlockId block : order_)
+    for (LoopId id = outer_listed(innermost(block)); id; id = outer_listed(loops_[id].parent))
+      scattered_[id.index()].push_back(block);
+  for (LoopId id : loops_.ids())
+    if (listed[id.index()] == id) loops_[id].blocks = scattered_[id.index()];
 }
 
 bool LoopForest::contains(LoopId loop, BlockId block) const {

@@ -350,7 +350,7 @@ bool Checker::check_waiting() {
   const ir::LoopForest& loops = forms_->loops();
   constexpr const char* reason = "may wait for other blocks: a test in a loop depends on what they write";
   for (ir::LoopId loop : loops.loops().ids()) {
-    const std::vector<BlockId>& blocks = loops.loops()[loop].blocks;
+    const std::span<const BlockId> blocks = loops.loops()[loop].blocks;
     const bool may_wait = std::ranges::any_of(blocks, [&](BlockId block) {
       for (InstructionId id : kernel_.instructions_in(block))
         if (waits(id, loop)) return true;
