@@ -300,7 +300,8 @@ Result<Allocation> spill_to_limit(Function& function, const AllocationOptions& o
     }
     std::vector<SpillWeb> webs = SpillChooser(function, values, options, unspillable).choose(allocation.unplaced);
     if (webs.empty()) break;
-    for (size_t i = 0; i < webs.size(); ++i) {
+    WebSpiller(function, values, webs[0], depot, statistics, unspillable).run();
+    for (size_t i = 1; i < webs.size(); ++i) {
       // Recomputed because the previous web added instructions.
       MachineValues now(function, flow, options.compute_capability);
       WebSpiller(function, now, webs[i], depot, statistics, unspillable).run();
