@@ -51,34 +51,46 @@ def ask(ptxas, architecture, folder, before, statements, behind):
         open_numbers = [i for i in open_numbers if i not in found]
 
 
-def judge(arguments, target, folder):
-    """Of each statement: (first text, whether it is read silently, whether ptxas takes it, ptxas' message)."""
-    printed = subprocess.run([arguments.tool, target, "--every", str(arguments.every)], capture_output=True, text=True)
-    if printed.returncode:
-        sys.exit(printed.stderr.strip() or f"{arguments.tool} ends with {printed.returncode}")
-    before, rest = printed.stdout.split("\n\n", 1)
-    rows, behind = rest.split("LAST\n", 1)
-    texts, ours, first_text = [], {}, {}
-    for row in rows.splitlines():
-        number, verdict, text = row.split("\t", 2)
-        first_text.setdefault(number, text)
-        texts.append((number, text))
-        ours[number] = ours.get(number, False) or verdict == "+"
-    theirs, messages = judged(arguments.ptxas, target.replace("sm_", "compute_"), folder, before, texts, behind)
-    rows = {number: (first_text[number], ours[number]) for number in ours if ours[number] != theirs[number]}
-    for number in [number for number, row in rows.items() if not is_known(arguments.known_rows, row)]:
-        theirs[number] = False
-        for text in [text for text in texts if text[0] == number]:
+class Target:
+    """The statements of a target: texts [(number, text)], and by number the first text, whether it is read silently and
+    whether ptxas takes it."""
+
+    def __init__(self, arguments, name, folder):
+        self.ptxas, self.name, self.folder = arguments.ptxas, name, folder
+        printed = subprocess.run([arguments.tool, name, "--every", str(arguments.every)], capture_output=True, text=True)
+        if printed.returncode:
+            sys.exit(printed.stderr.strip() or f"{arguments.tool} ends with {printed.returncode}")
+        self.before, rest = printed.stdout.split("\n\n", 1)
+        rows, self.behind = rest.split("LAST\n", 1)
+        self.texts, self.first_text, self.ours = [], {}, {}
+        for row in rows.splitlines():
+            number, verdict, text = row.split("\t", 2)
+            self.first_text.setdefault(number, text)
+            self.texts.append((number, text))
+            self.ours[number] = self.ours.get(number, False) or verdict == "+"
+        self.theirs, self.messages = self.ask(name.replace("sm_", "compute_"), self.texts)
+
+    def ask(self, architecture, texts):
+        return judged(self.ptxas, architecture, self.folder, self.before, texts, self.behind)
+
+    def assemble(self, number):
+        """Asks the real architecture for a statement on which the two differ. Returns whether ptxas crashes."""
+        self.theirs[number] = False
+        for text in [text for text in self.texts if text[0] == number]:
             for _ in range(RUNS):
-                accepted, more = judged(arguments.ptxas, target, folder, before, [text], behind)
-                theirs[number] = theirs[number] or accepted[number]
-                messages.update(more)
-                if CRASH in messages[number]:
-                    break
-        if CRASH in messages[number]:
-            theirs[number] = ours[number]
-            arguments.crashes.add(number)
-    return {number: (first_text[number], ours[number], theirs[number], messages[number]) for number in ours}
+                accepted, messages = self.ask(self.name, [text])
+                self.theirs[number] = self.theirs[number] or accepted[number]
+                self.messages.update(messages)
+                if CRASH in self.messages[number]:
+                    self.theirs[number] = self.ours[number]
+                    return True
+        return False
+
+    def differing(self):
+        return [number for number in self.ours if self.ours[number] != self.theirs[number]]
+
+    def row(self, number):
+        return self.first_text[number], self.ours[number], self.theirs[number], self.messages[number]
 
 
 def judged(ptxas, architecture, folder, before, texts, behind):
@@ -121,8 +133,6 @@ def main():
     parser.add_argument("--show", type=int, default=10)
     parser.add_argument("--known")
     arguments = parser.parse_args()
-    arguments.crashes = set()
-    arguments.known_rows = read_known(arguments.known)
     if not arguments.ptxas:
         print("skipped: no ptxas")
         return 77
@@ -130,21 +140,26 @@ def main():
     if "release 13.0" not in version:
         print("skipped: the table's targets are those of ptxas 13.0")
         return 77
+    known = read_known(arguments.known)
+    wrong, crashes = 0, set()
     with tempfile.TemporaryDirectory() as folder:
-        verdicts = {target: judge(arguments, target, folder) for target in arguments.targets}
-    numbers = list(verdicts[arguments.targets[0]])
-    nowhere = {number: [not any(rows[number][side] for rows in verdicts.values()) for side in (1, 2)]
-               for number in numbers}
-    print(f"{len(numbers)} statements, {sum(theirs and not ours for ours, theirs in nowhere.values())} of them refused "
-          f"by ptxas alone for all targets, {sum(ours and not theirs for ours, theirs in nowhere.values())} by the reader "
-          f"alone; ptxas crashes at {len(arguments.crashes)}")
-    wrong = 0
-    for target, rows in verdicts.items():
-        differ = [row for number, row in rows.items() if row[1] != row[2] and not any(nowhere[number])]
-        unknown = [row for row in differ if not is_known(arguments.known_rows, row)]
+        targets = [Target(arguments, name, folder) for name in arguments.targets]
+        numbers = list(targets[0].ours)
+        only_ours = {n for n in numbers if not any(t.theirs[n] for t in targets) and any(t.ours[n] for t in targets)}
+        only_theirs = {n for n in numbers if not any(t.ours[n] for t in targets) and any(t.theirs[n] for t in targets)}
+        of_all = only_ours | only_theirs
+        for target in targets:
+            for number in target.differing():
+                if number not in of_all and not is_known(known, target.row(number)) and target.assemble(number):
+                    crashes.add(number)
+    print(f"{len(numbers)} statements, {len(only_ours)} of them refused by ptxas alone for all targets, "
+          f"{len(only_theirs)} by the reader alone; ptxas crashes at {len(crashes)}")
+    for target in targets:
+        differ = [target.row(number) for number in target.differing() if number not in of_all]
+        unknown = [row for row in differ if not is_known(known, row)]
         let_through, refused = [row for row in unknown if row[1]], [row for row in unknown if row[2]]
-        print(f"{target}: {len(let_through)} let through, {len(refused)} refused, {len(differ) - len(unknown)} differ as "
-              "is known")
+        print(f"{target.name}: {len(let_through)} let through, {len(refused)} refused, {len(differ) - len(unknown)} "
+              "differ as is known")
         show("let through", let_through, arguments.show)
         show("refused", refused, arguments.show)
         wrong += len(unknown)
