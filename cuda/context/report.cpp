@@ -1,6 +1,7 @@
 // Statistics of a program's kernels over all their launches, written when the program exits.
 #include "cuda/context/context.h"
 #include "cuda/context/log.h"
+#include "support/text/table.h"
 
 #include <fmt/format.h>
 
@@ -24,20 +25,22 @@ std::vector<const Kernel*> launched_kernels(const std::list<std::unique_ptr<Modu
   return all;
 }
 
+constexpr size_t longest_name = 80; // in the table; the document has whole names
+
 std::string table(const std::vector<const Kernel*>& kernels, bool with_findings) {
   uint64_t total = 0;
   size_t width = 6;
   for (const Kernel* kernel : kernels) {
     total += kernel->statistics.warp_instructions;
-    width = std::max(width, kernel->name.size());
+    width = std::max(width, shortened(kernel->name, longest_name).size());
   }
   std::string text =
       fmt::format("{:<{}}  {:>8} {:>10} {:>18} {:>20} {:>7}{}\n", "kernel", width, "launches", "blocks",
                   "warp instructions", "thread instructions", "share", with_findings ? "  findings" : "");
   for (const Kernel* kernel : kernels) {
     const KernelStatistics& of = kernel->statistics;
-    text += fmt::format("{:<{}}  {:>8} {:>10} {:>18} {:>20} {:>6.1f}%", kernel->name, width, of.launches, of.blocks,
-                        of.warp_instructions, of.thread_instructions,
+    text += fmt::format("{:<{}}  {:>8} {:>10} {:>18} {:>20} {:>6.1f}%", shortened(kernel->name, longest_name), width,
+                        of.launches, of.blocks, of.warp_instructions, of.thread_instructions,
                         total ? 100.0 * static_cast<double>(of.warp_instructions) / static_cast<double>(total) : 0.0);
     if (with_findings) text += fmt::format("  {:>8}", of.findings);
     text += '\n';

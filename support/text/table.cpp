@@ -29,4 +29,11 @@ std::string TextTable::text() const {
   return out;
 }
 
+std::string shortened(std::string_view text, size_t most) {
+  constexpr std::string_view gap = "...";
+  if (text.size() <= most) return std::string(text);
+  const size_t end = (most - gap.size()) / 2, beginning = most - gap.size() - end;
+  return std::string(text.substr(0, beginning)).append(gap).append(text.substr(text.size() - end));
+}
+
 } // namespace ptxrewrite

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ptxrewrite {
@@ -17,5 +18,9 @@ struct TextTable {
   // Columns have the width of their widest cell and are separated by two blanks; lines have no trailing blanks.
   std::string text() const;
 };
+
+// The beginning and the end of a longer text, "..." between them: at most `most` characters, of which there are eight
+// or more. Names of kernels that are instances of templates have thousands.
+std::string shortened(std::string_view text, size_t most);
 
 } // namespace ptxrewrite
