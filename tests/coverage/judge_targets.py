@@ -8,7 +8,8 @@ virtual architecture), and assembles it where the two differ. A statement is acc
 vectors of different lengths. Statements that are read without a message and that ptxas refuses are "let through"; those
 with a message that ptxas takes are "refused". A statement that one of the two refuses for all targets says nothing of
 targets: these are counted apart, as are those at which ptxas itself crashes, which it does not at each run. FILE lists
-differences whose reason is known: let-through or refused, a pattern of mnemonics, the reason. Exit code 1 if there are others, 77 without ptxas 13.0.
+differences whose reason is known: let-through or refused, a pattern of mnemonics, the reason. Exit code 1 if there are
+others, 77 without ptxas 13.0.
 """
 import argparse
 import collections
