@@ -56,32 +56,6 @@ template <unsigned count> WIDE_INLINE __m512 scales_of_rows(const float* scales,
   return _mm512_i32gather_ps(places, scales + block, sizeof(float));
 }
 
-template <unsigned count> [[WIDE_TARGET]] bool multiply_codes(const WideMethod&, const WideOperands& operands) {
-  alignas(64) float b[stored * columns];
-  read_b<count>(operands, b);
-  leave_in_memory(b);
-  __m512 sums[columns];
-  read_sums(operands.c, sums);
-#pragma GCC unroll 2
-  for (unsigned part = 0; part < parts; ++part) {
-    __m512i words[words_of_line];
-    load_lines(operands.a[2 * part], operands.a[2 * part + 1], words);
-    transpose_words(words);
-    __m512 scales = _mm512_setzero_ps();
-#pragma GCC unroll 32
-    for (unsigned i = 0; i < codes_of_line; ++i) {
-      const unsigned k = part * codes_of_line + i;
-      if (k % (stored / count) == 0) scales = scales_of_rows<count>(operands.a_scales, k * count / stored);
-      const __m512 a = _mm512_mul_ps(elements_of(words[i / codes_of_word], i % codes_of_word), scales);
-#pragma GCC unroll 8
-      for (unsigned column = 0; column < columns; ++column)
-        sums[column] = _mm512_fmadd_ps(a, _mm512_set1_ps(b[place_of(k, column)]), sums[column]);
-    }
-  }
-  write_sums(operands.d, sums);
-  return true;
-}
-
 // --- sparse A: pairs of elements are stored, each one of four (sparse_metadata.h) ---
 
 constexpr unsigned pairs_of_word = codes_of_word / 2, indices_of_word = 8;
@@ -111,12 +85,39 @@ template <unsigned count> WIDE_INLINE void read_pairs_of_b(const WideOperands& o
   }
 }
 
-template <unsigned count> [[WIDE_TARGET]] bool multiply_sparse_codes(const WideMethod&, const WideOperands& operands) {
-  alignas(64) float b[2 * stored * columns];
-  read_pairs_of_b<count>(operands, b);
-  leave_in_memory(b);
+// --- the products ---
+
+// Adds the products of element `k` of each row, as stored.
+template <bool sparse>
+WIDE_INLINE void add_products(__m512 a, const float* b, const __m512i (&metadata)[4], unsigned k,
+                              __m512 (&sums)[columns]) {
+  if constexpr (!sparse) {
+#pragma GCC unroll 8
+    for (unsigned column = 0; column < columns; ++column)
+      sums[column] = _mm512_fmadd_ps(a, _mm512_set1_ps(b[place_of(k, column)]), sums[column]);
+  } else {
+    using Words = uint32_t __attribute__((vector_size(64))); // shifts by numbers that unrolling makes constants
+    const unsigned pair = k / 2;
+    const auto index = (__m512i)((Words)metadata[pair / indices_of_word] >> (pair % indices_of_word * 2));
+#pragma GCC unroll 8
+    for (unsigned column = 0; column < columns; ++column) {
+      const __m512 four = _mm512_broadcast_f32x4(_mm_load_ps(b + place_of_pairs(pair / 2, k % 2, column)));
+      sums[column] = _mm512_fmadd_ps(a, _mm512_permutevar_ps(four, index), sums[column]);
+    }
+  }
+}
+
+template <unsigned count, bool sparse>
+[[WIDE_TARGET]] bool multiply_codes(const WideMethod&, const WideOperands& operands) {
+  alignas(64) float b[stored * columns * (sparse ? 2 : 1)];
   __m512i metadata[4];
-  read_metadata<stored / 2>(operands, metadata);
+  if constexpr (sparse) {
+    read_pairs_of_b<count>(operands, b);
+    read_metadata<stored / 2>(operands, metadata);
+  } else {
+    read_b<count>(operands, b);
+  }
+  leave_in_memory(b);
   __m512 sums[columns];
   read_sums(operands.c, sums);
 #pragma GCC unroll 2
@@ -127,16 +128,10 @@ template <unsigned count> [[WIDE_TARGET]] bool multiply_sparse_codes(const WideM
     __m512 scales = _mm512_setzero_ps();
 #pragma GCC unroll 32
     for (unsigned i = 0; i < codes_of_line; ++i) {
-      const unsigned k = part * codes_of_line + i, pair = k / 2;
+      const unsigned k = part * codes_of_line + i;
       if (k % (stored / count) == 0) scales = scales_of_rows<count>(operands.a_scales, k * count / stored);
       const __m512 a = _mm512_mul_ps(elements_of(words[i / codes_of_word], i % codes_of_word), scales);
-      using Words = uint32_t __attribute__((vector_size(64))); // shifts by numbers that unrolling makes constants
-      const auto index = (__m512i)((Words)metadata[pair / indices_of_word] >> (pair % indices_of_word * 2));
-#pragma GCC unroll 8
-      for (unsigned column = 0; column < columns; ++column) {
-        const __m512 four = _mm512_broadcast_f32x4(_mm_load_ps(b + place_of_pairs(pair / 2, k % 2, column)));
-        sums[column] = _mm512_fmadd_ps(a, _mm512_permutevar_ps(four, index), sums[column]);
-      }
+      add_products<sparse>(a, b, metadata, k, sums);
     }
   }
   write_sums(operands.d, sums);
@@ -148,8 +143,8 @@ template <unsigned count> [[WIDE_TARGET]] bool multiply_sparse_codes(const WideM
 WideRun wide_scaled_codes_run(const WideForm& form) {
   const bool are_codes = form.a_type == ir::ScalarType::e2m1 && form.b_type == form.a_type && !form.in_containers;
   if (!are_codes || form.m != rows || form.k != stored * (form.sparse ? 2 : 1) || form.has_half_sums) return nullptr;
-  if (form.sparse) return form.scale_count == 4 ? &multiply_sparse_codes<4> : &multiply_sparse_codes<2>;
-  return form.scale_count == 4 ? &multiply_codes<4> : &multiply_codes<2>;
+  if (form.sparse) return form.scale_count == 4 ? &multiply_codes<4, true> : &multiply_codes<2, true>;
+  return form.scale_count == 4 ? &multiply_codes<4, false> : &multiply_codes<2, false>;
 }
 
 #endif
