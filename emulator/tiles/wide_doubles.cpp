@@ -50,12 +50,6 @@ WIDE_INLINE void load_packed_b(const uint32_t* lanes, __m512d (&b)[of_line]) {
                                  _mm512_loadu_pd(reinterpret_cast<const double*>(lanes) + i * columns));
 }
 
-// An instruction that names its rounding cannot take an element from memory.
-template <int rounding> WIDE_INLINE __m512d add_product(__m512d a, __m512d b, __m512d sum) {
-  if constexpr (rounding == (_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)) return _mm512_fmadd_pd(a, b, sum);
-  return _mm512_fmadd_round_pd(a, b, sum, rounding);
-}
-
 // A NaN's payload depends on the order of an instruction's operands: such products take the general way.
 template <unsigned blocks, unsigned parts, bool is_packed, int rounding>
 [[WIDE_TARGET]] bool multiply_doubles(const WideMethod&, const WideOperands& operands) {
@@ -76,7 +70,7 @@ template <unsigned blocks, unsigned parts, bool is_packed, int rounding>
       for (unsigned row = 0; row < all_rows; ++row) {
         const auto* a = reinterpret_cast<const double*>(operands.a[part * blocks + row / rows_of_block]);
         const __m512d element = _mm512_set1_pd(a[row % rows_of_block * of_line + i]);
-        sums[row] = add_product<rounding>(element, b[i], sums[row]);
+        sums[row] = _mm512_fmadd_round_pd(element, b[i], sums[row], rounding);
       }
   }
   __mmask8 has_nan = 0;
