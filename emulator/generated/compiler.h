@@ -3,10 +3,10 @@
 #pragma once
 
 #include "emulator/core/engine.h"
-#include "emulator/generated/code_memory.h"
 #include "emulator/generated/context.h"
 #include "emulator/generated/llvm.h"
 #include "emulator/generated/plan.h"
+#include "emulator/generated/x86/code_memory.h"
 #include "support/content_store.h"
 
 #include <condition_variable>

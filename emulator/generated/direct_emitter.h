@@ -8,7 +8,7 @@
 #include "emulator/generated/context.h"
 #include "emulator/generated/direct_rows.h"
 #include "emulator/generated/plan.h"
-#include "emulator/generated/x86_assembler.h"
+#include "emulator/generated/x86/assembler.h"
 
 #include <cstddef>
 #include <map>

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "emulator/core/operation.h"
-#include "emulator/generated/x86_assembler.h"
+#include "emulator/generated/x86/assembler.h"
 
 #include <cstdint>
 #include <string_view>

@@ -23,9 +23,9 @@ namespace {
 
 // When code is made, by what has been executed so far, never by a clock: the same launches have the same code.
 //
-// Code is made once it would have saved, by then, what it costs: so no kernel costs more than twice what it would have
-// if its length had been known. Nanoseconds as README.md has them for an idle host: a warp instruction that is
-// interpreted, in quick code and in full code; making code of a micro-operation.
+// A tier is compiled as soon as the warp instructions executed so far would have taken less time, by its compile time,
+// in that tier. So no kernel takes more than twice the time of the best choice made in advance. Nanoseconds on an idle
+// host (README.md): a warp instruction, by the interpreter, in quick and in full code; compiling a micro-operation.
 constexpr uint64_t interpreted = 9, in_quick = 5, in_full = 3;
 constexpr uint64_t making_quick = 2'000, making_quick_by_llvm = 100'000, making_full = 400'000;
 // Per micro-operation of a plan: warp instructions of its pieces that were interpreted before it becomes quick code,

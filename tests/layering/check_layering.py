@@ -48,6 +48,7 @@ emulator/semantics emulator/memory
 emulator/core
 emulator/access emulator/tiles
 emulator/special emulator/operations emulator/check
+emulator/generated/x86
 emulator/generated
 emulator/cluster emulator/mbarrier
 emulator/tensor_copies

@@ -1,6 +1,6 @@
 // The encoder of quick code against the bytes that GNU as 2.40 writes for the same instructions, asked for the
 // three-byte prefix of vector instructions ({vex3}) and for the form that loads ({load}) where there are two.
-#include "emulator/generated/x86_assembler.h"
+#include "emulator/generated/x86/assembler.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "emulator/generated/code_memory.h"
+#include "emulator/generated/x86/code_memory.h"
 
 #include <cstring>
 #include <sys/mman.h>

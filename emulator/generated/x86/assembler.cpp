@@ -1,4 +1,4 @@
-#include "emulator/generated/x86_assembler.h"
+#include "emulator/generated/x86/assembler.h"
 
 #include <cstring>
 
