@@ -7,6 +7,7 @@
 #include "emulator/tensor_memory/sparse_places.h"
 #include "emulator/tensor_memory/tensor_memory.h"
 #include "emulator/tiles/matrix_tile.h"
+#include "emulator/tiles/wide_lanes.h"
 
 #include <algorithm>
 #include <bit>
@@ -129,15 +130,15 @@ class BlockPart {
 public:
   BlockPart(const ProductIssue& issue, TensorMemory& memory, unsigned number)
       : issue_(issue), form_(*issue.form), shape_(issue.descriptor), memory_(memory), number_(number),
-        places_(row_places(form_, shape_)), has_disabled_(std::ranges::any_of(issue.disabled, std::identity())) {}
+        places_(row_places(form_, shape_)), has_disabled_(std::ranges::any_of(issue.disabled, std::identity())) {
+    for (unsigned indices = 0; form_.sparse && indices < columns_of_indices_.size(); ++indices)
+      for (unsigned i = 0; i < elements_of_index(form_.kind) / 2; ++i)
+        columns_of_indices_[indices][i] = static_cast<uint8_t>(column_of(form_.kind, indices, i));
+  }
 
   void read_a() {
     const unsigned stored = stored_elements();
     float* a = scratch().a.data();
-    if (form_.sparse)
-      for (unsigned fold = 0; fold < places_.folds; ++fold)
-        for (unsigned row = 0; row < places_.rows; ++row)
-          read_metadata(row, fold, scratch().kept.data() + (fold * places_.rows + row) * stored);
     if (!form_.a_in_memory) {
       const SharedLines rows{form_, shape_.a_type, shape_.a_rows_major, shape_.negates_a, places_.rows, stored};
       rows.read(memory_.block(), issue_.a, a);
@@ -155,6 +156,8 @@ public:
   // rows of A are a vector of multiply_tile, and eight columns of B are its rows.
   void multiply_lanes(const float* b) {
     const unsigned columns = shape_.n / places_.folds, k = shape_.k;
+    wide_ = lanes_method(form_.sparse, stored_elements());
+    if (wide_) rows_together_ = 2 * lanes_together;
     for (unsigned fold = 0; fold < places_.folds; ++fold) {
       if (fold == 0 || form_.a_in_memory || form_.scale_count || form_.sparse) turn_rows(fold);
       const float* b_of_fold = b + fold * columns * k;
@@ -167,11 +170,20 @@ public:
         }
         float sums[most_rows * tile_columns];
         load_lanes(fold, column, sums);
-        for (unsigned row = 0; row < places_.rows; row += lanes_together)
-          multiply_rows(row, b_columns, sums + row * tile_columns, tile_columns);
+        for (unsigned row = 0; row < places_.rows; row += rows_together_)
+          multiply_rows(row, b_columns, sums + row * tile_columns, rows_together_);
         store_lanes(fold, column, sums);
       }
     }
+  }
+
+  // Reads the columns of a sparse A's elements, for multiply().
+  void read_kept() {
+    for (unsigned fold = 0; form_.sparse && fold < places_.folds; ++fold)
+      for (unsigned row = 0; row < places_.rows; ++row) {
+        uint8_t* columns = scratch().kept.data() + (fold * places_.rows + row) * stored_elements();
+        read_metadata(row, fold, [&](unsigned i, unsigned column) { columns[i] = static_cast<uint8_t>(column); });
+      }
   }
 
   // Adds the product for columns first to first + 7 where multiply_lanes() does not; b has them as rows of eight.
@@ -192,15 +204,16 @@ private:
   unsigned stored_elements() const { return form_.sparse ? shape_.k / 2 : shape_.k; } // in a row of A
   const uint8_t* kept(unsigned fold) const { return scratch().kept.data() + fold * places_.rows * stored_elements(); }
 
-  void read_metadata(unsigned row, unsigned fold, uint8_t* columns) {
+  // Calls store(i, column) for each element i that is stored in the row.
+  template <class Store> void read_metadata(unsigned row, unsigned fold, Store&& store) {
     const TensorAddress at = tensor_address(issue_.metadata);
-    const unsigned elements = elements_of_index(form_.kind);
+    const unsigned elements = elements_of_index(form_.kind), stored = elements / 2;
     for (unsigned number = 0; number * elements < shape_.k; ++number) {
       const IndexPlace place = index_place(form_.kind, shape_.selector, row, number);
       const uint32_t word = memory_.cell(at.lane + fold * places_.rows + place.lane, at.column + place.column);
-      for (unsigned i = 0; i < elements / 2; ++i)
-        columns[number * elements / 2 + i] =
-            static_cast<uint8_t>(number * elements + column_of(form_.kind, word >> place.shift & 0xf, i));
+      const ColumnsOfIndices& columns = columns_of_indices_[word >> place.shift & 0xf];
+      for (unsigned i = 0; i < stored; ++i)
+        store(number * stored + i, number * elements + columns[i]);
     }
   }
 
@@ -242,11 +255,11 @@ private:
   }
 
   void turn_kept(unsigned fold, unsigned row) {
-    const unsigned stored = stored_elements();
-    int32_t* turned = scratch().turned_kept.data() + row * stored;
+    int32_t* turned = scratch().turned_kept.data() + row * stored_elements();
     for (unsigned i = 0; i < lanes_together; ++i)
-      for (unsigned k = 0; k < stored; ++k)
-        turned[k * lanes_together + i] = kept(fold)[(row + i) * stored + k];
+      read_metadata(row + i, fold, [&](unsigned k, unsigned column) {
+        turned[k * lanes_together + i] = static_cast<int32_t>(column);
+      });
   }
 
   // Columns of B with their scales, which are the same in all quarters of the fold's lanes.
@@ -290,13 +303,15 @@ private:
     return true;
   }
 
-  // Adds the products of eight rows from `row` on with eight columns; d[column * distance + row].
+  // Adds the products of rows_together_ rows from `row` on with eight columns; d[column * distance + row].
   void multiply_rows(unsigned row, const float* b_columns, float* d, size_t distance) const {
-    const unsigned stored = stored_elements();
+    const unsigned stored = stored_elements(), of_eight = lanes_together * stored;
     const float* rows = scratch().turned.data() + row * stored;
-    if (form_.sparse)
-      multiply_sparse_lanes(rows, scratch().turned_kept.data() + row * stored, b_columns, shape_.k, stored, d,
-                            distance);
+    const int32_t* kept_columns = scratch().turned_kept.data() + row * stored;
+    if (wide_)
+      wide_({rows, rows + of_eight, b_columns, kept_columns, kept_columns + of_eight}, d, distance);
+    else if (form_.sparse)
+      multiply_sparse_lanes(rows, kept_columns, b_columns, shape_.k, stored, d, distance);
     else
       multiply_tile(b_columns, rows, tile_columns, stored, d, distance);
   }
@@ -304,12 +319,12 @@ private:
   // f32 sums of eight columns from `column` on.
   void multiply_in_place(unsigned fold, unsigned column, const float* b_columns) {
     uint32_t* cells = memory_.column(tensor_address(issue_.d).column + column);
-    for (unsigned row = 0; row < places_.rows; row += lanes_together) {
+    for (unsigned row = 0; row < places_.rows; row += rows_together_) {
       auto* d = reinterpret_cast<float*>(cells + lane(row, fold));
       for (unsigned i = 0; !issue_.adds && i < tile_columns; ++i)
-        std::fill_n(d + i * tensor_lanes, lanes_together, 0.0f);
+        std::fill_n(d + i * tensor_lanes, rows_together_, 0.0f);
       multiply_rows(row, b_columns, d, tensor_lanes);
-      for (unsigned i = 0; i < tile_columns; ++i)
+      for (unsigned i = 0; !wide_ && i < tile_columns; ++i)
         store_floats(d + i * tensor_lanes, cells + lane(row, fold) + i * tensor_lanes);
     }
   }
@@ -320,13 +335,18 @@ private:
       transpose_columns(from + row * tile_columns, lanes_together, to + row * tile_columns);
   }
 
-  // Sums of eight columns from `column` on: for each eight rows, eight lanes of each column.
+  // The sums of a row of column i and the next seven rows, if rows_together_ lanes of each column lie together.
+  unsigned place_of_eight(unsigned row, unsigned i) const {
+    return row / rows_together_ * rows_together_ * tile_columns + i * rows_together_ + row % rows_together_;
+  }
+
+  // Sums of eight columns from `column` on: for each rows_together_ rows, as many lanes of each column.
   void load_lanes(unsigned fold, unsigned column, float* sums) {
     if (!issue_.adds || shape_.sums == SumType::s32) return (void)std::fill_n(sums, places_.rows * tile_columns, 0.0f);
     for (unsigned i = 0; i < tile_columns; ++i) {
       const uint32_t* cells = memory_.column(tensor_address(issue_.d).column + column + i);
       for (unsigned row = 0; row < places_.rows; row += lanes_together)
-        load_eight(cells + lane(row, fold), sums + row * tile_columns + i * lanes_together);
+        load_eight(cells + lane(row, fold), sums + place_of_eight(row, i));
     }
   }
 
@@ -344,7 +364,7 @@ private:
     for (unsigned i = 0; i < tile_columns; ++i) {
       uint32_t* cells = memory_.column(tensor_address(issue_.d).column + column + i);
       for (unsigned row = 0; row < places_.rows; row += lanes_together)
-        store_eight(lane(row, fold), sums + row * tile_columns + i * lanes_together, cells);
+        store_eight(lane(row, fold), sums + place_of_eight(row, i), cells);
     }
   }
 
@@ -450,6 +470,11 @@ private:
   unsigned number_; // 1: the second block of the pair
   RowPlaces places_;
   bool has_disabled_;
+  using ColumnsOfIndices =
+      std::array<uint8_t, 4>; // of the stored elements, relative to the first column of the indices
+  std::array<ColumnsOfIndices, 16> columns_of_indices_ = {};
+  unsigned rows_together_ = lanes_together; // whose sums are staged or multiplied as vectors
+  LanesMethod wide_ = nullptr;              // for sixteen rows together
 };
 
 } // namespace
@@ -470,6 +495,7 @@ void carry_out(const ProductIssue& issue) {
       part.multiply_lanes(b);
       continue;
     }
+    part.read_kept();
     for (unsigned first = 0; first < shape.n; first += tile_columns) {
       float tile[2 * most_elements * tile_columns];
       transpose_columns(b + first * shape.k, shape.k, tile);

@@ -118,13 +118,6 @@ template <Kind kind, unsigned parts, bool half_sums, bool sparse, bool scaled = 
 
 // --- selection ---
 
-bool host_has_instructions() {
-  static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-                          __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni");
-  return has;
-}
-
 CodeTable make_table(ScalarType type, bool in_containers) {
   CodeTable table;
   std::array<std::byte, 128> codes;
@@ -181,9 +174,16 @@ template <Kind kind> WideRun run_of(const WideForm& form) {
 
 } // namespace
 
+bool host_has_wide_products() {
+  static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                          __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni");
+  return has;
+}
+
 WideMethod wide_method(const WideForm& form) {
   WideMethod method;
-  if (!host_has_instructions()) return method;
+  if (!host_has_wide_products()) return method;
   if (form.a_type == ScalarType::f64) {
     method.run = wide_doubles_run(form);
     return method;

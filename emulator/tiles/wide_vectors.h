@@ -21,6 +21,8 @@
 
 namespace ptxrewrite::emulator {
 
+bool host_has_wide_products(); // the instructions of WIDE_TARGET
+
 using WideRun = decltype(WideMethod::run);
 // nullptr: none.
 WideRun wide_packed_run(const WideForm& form);  // wmma
