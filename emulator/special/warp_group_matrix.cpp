@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace ptxrewrite::emulator {
@@ -265,45 +266,118 @@ void read_a_registers(const WarpPart& part, RegisterLanes* a) {
   if (product.negates_a) flip(a, a_registers, sign_bits(product.a_type));
 }
 
-// Eight columns of B.
-void read_b_registers(const Block& block, const Product& product, const SharedMatrix& matrix, unsigned tile,
-                      RegisterLanes* b) {
-  const unsigned registers = product.column_bytes() / chunk_bytes;
-  for (unsigned i = 0; i < registers; ++i) {
-    for (unsigned line = 0; line < 8; ++line)
-      std::memcpy(b[i] + 4 * line,
-                  product.b_columns_major ? chunk(block, matrix, true, i * 8 + line, tile)
-                                          : chunk(block, matrix, false, tile * tile_columns + line, i),
-                  chunk_bytes);
-    if (product.b_columns_major) transpose_half_matrix(b[i]);
+// The tiles of eight columns of B.
+class TilesOfB {
+public:
+  TilesOfB(const Block& block, const Product& product, const SharedMatrix& matrix)
+      : block_(block), product_(product), matrix_(matrix), registers_(product.column_bytes() / chunk_bytes),
+        lie_alike_(!product.b_columns_major &&
+                   (matrix.swizzle_bytes == 0 || matrix.stride % (tile_columns * matrix.swizzle_bytes) == 0)) {
+    for (unsigned i = 0; lie_alike_ && i < registers_ * tile_columns; ++i)
+      of_first_tile_[i] = address(0, i / tile_columns, i % tile_columns);
   }
-  if (product.negates_b) flip(b, registers, sign_bits(product.b_type));
+
+  void read(unsigned tile, RegisterLanes* b) const {
+    for (unsigned i = 0; i < registers_; ++i) {
+      for (unsigned line = 0; line < tile_columns; ++line) {
+        const uint32_t from =
+            lie_alike_ ? of_first_tile_[i * tile_columns + line] + tile * matrix_.stride : address(tile, i, line);
+        std::memcpy(b[i] + 4 * line, block_.shared + from, chunk_bytes);
+      }
+      if (product_.b_columns_major) transpose_half_matrix(b[i]);
+    }
+    if (product_.negates_b) flip(b, registers_, sign_bits(product_.b_type));
+  }
+
+private:
+  // Of line `line` of register `i`.
+  uint32_t address(unsigned tile, unsigned i, unsigned line) const {
+    return product_.b_columns_major ? chunk_address(matrix_, true, i * tile_columns + line, tile)
+                                    : chunk_address(matrix_, false, tile * tile_columns + line, i);
+  }
+
+  const Block& block_;
+  const Product& product_;
+  const SharedMatrix& matrix_;
+  unsigned registers_;
+  bool lie_alike_; // a tile's chunks are those of the first one, moved: a stride does not change the swizzle
+  uint32_t of_first_tile_[most_b_registers * tile_columns];
+};
+
+// The registers of one tile of C and D. Results are written in place, or else to `out` first.
+struct TileOfSums {
+  TileOfSums(const WarpPart& of_warp, unsigned tile)
+      : part(of_warp), registers(part.product.sums == Sums::f16 ? sums_of_tile / 2 : sums_of_tile),
+        first(tile * registers), writes_in_place(part.issued.lanes == full_mask && !part.block.checker) {
+    static constexpr RegisterLanes zeros = {};
+    for (unsigned i = 0; i < registers; ++i) {
+      c[i] = part.issued.adds ? part.lanes(first + i) : zeros;
+      d[i] = writes_in_place ? part.target_lanes(first + i) : out[i];
+    }
+  }
+  void finish() const {
+    for (unsigned i = 0; i < registers && !writes_in_place; ++i)
+      part.write(first + i, out[i]);
+  }
+
+  const WarpPart& part;
+  unsigned registers, first;
+  bool writes_in_place;
+  RegisterLanes out[sums_of_tile];
+  const uint32_t* c[sums_of_tile];
+  uint32_t* d[sums_of_tile];
+};
+
+// The starts of registers.
+template <size_t count> std::array<const uint32_t*, count> starts_of(const RegisterLanes (&registers)[count]) {
+  std::array<const uint32_t*, count> starts;
+  for (size_t i = 0; i < count; ++i)
+    starts[i] = registers[i];
+  return starts;
 }
 
-void multiply_wide_tile(const WarpPart& part, unsigned tile, const RegisterLanes* a, const RegisterLanes* b) {
+void multiply_wide_tile(const WarpPart& part, unsigned tile, const RegisterLanes (&a)[a_registers],
+                        const RegisterLanes (&b)[most_b_registers]) {
   const Product& product = part.product;
-  const unsigned registers = product.sums == Sums::f16 ? sums_of_tile / 2 : sums_of_tile, first = tile * registers;
-  static constexpr RegisterLanes zeros = {};
-  const bool writes_in_place = part.issued.lanes == full_mask && !part.block.checker;
-  RegisterLanes out[sums_of_tile];
-  const uint32_t *a_lanes[a_registers], *b_lanes[most_b_registers], *c_lanes[sums_of_tile];
-  uint32_t* d_lanes[sums_of_tile];
-  for (unsigned i = 0; i < a_registers; ++i)
-    a_lanes[i] = a[i];
-  for (unsigned i = 0; i < most_b_registers; ++i)
-    b_lanes[i] = b[i];
-  for (unsigned i = 0; i < registers; ++i) {
-    c_lanes[i] = part.issued.adds ? part.lanes(first + i) : zeros;
-    d_lanes[i] = writes_in_place ? part.target_lanes(first + i) : out[i];
-  }
+  const TileOfSums sums(part, tile);
   const uint32_t* metadata = product.sparse ? part.lanes(product.registers_of_d() + product.registers_of_a()) : nullptr;
-  product.wide.run(product.wide, {d_lanes, a_lanes, b_lanes, c_lanes, metadata, product.selector});
-  for (unsigned i = 0; i < registers && !writes_in_place; ++i)
-    part.write(first + i, out[i]);
+  product.wide.run(product.wide,
+                   {sums.d, starts_of(a).data(), starts_of(b).data(), sums.c, metadata, product.selector});
+  sums.finish();
+}
+
+// A is decoded once for all tiles of eight columns, and each of these once for all warps.
+void carry_out_wide_group(Block& block, unsigned first_warp, const GroupProduct& issued) {
+  const Product& product = *static_cast<const Product*>(issued[0].description);
+  const WideGroup& group = *product.wide.group;
+  const auto part = [&](unsigned warp) {
+    return WarpPart{block, block.warps[first_warp + warp], product, issued[warp]};
+  };
+  alignas(64) float a[warps_of_group][warp_rows * most_stored];
+  for (unsigned warp = 0; warp < warps_of_group; ++warp) {
+    RegisterLanes registers[a_registers];
+    read_a_registers(part(warp), registers);
+    group.decode_a(product.wide, starts_of(registers).data(), a[warp]);
+  }
+  const SharedMatrix b_matrix = shared_matrix(issued[0].descriptors[1]);
+  const TilesOfB tiles(block, product, b_matrix);
+  for (unsigned tile = 0; tile < product.n / tile_columns; ++tile) {
+    RegisterLanes registers[most_b_registers];
+    alignas(64) float b[most_stored * tile_columns];
+    tiles.read(tile, registers);
+    group.decode_b(product.wide, starts_of(registers).data(), b);
+    for (unsigned warp = 0; warp < warps_of_group; ++warp) {
+      const WarpPart of_warp = part(warp);
+      const TileOfSums sums(of_warp, tile);
+      group.multiply(a[warp], b, sums.c, sums.d);
+      sums.finish();
+    }
+  }
 }
 
 void carry_out_wide_product(Block& block, unsigned first_warp, const GroupProduct& issued) {
   const Product& product = *static_cast<const Product*>(issued[0].description);
+  if (product.wide.group) return carry_out_wide_group(block, first_warp, issued);
   const auto part = [&](unsigned warp) {
     return WarpPart{block, block.warps[first_warp + warp], product, issued[warp]};
   };
@@ -311,9 +385,10 @@ void carry_out_wide_product(Block& block, unsigned first_warp, const GroupProduc
   for (unsigned warp = 0; warp < warps_of_group; ++warp)
     read_a_registers(part(warp), a[warp]);
   const SharedMatrix b_matrix = shared_matrix(issued[0].descriptors[1]);
+  const TilesOfB tiles(block, product, b_matrix);
   for (unsigned tile = 0; tile < product.n / tile_columns; ++tile) {
     RegisterLanes b[most_b_registers];
-    read_b_registers(block, product, b_matrix, tile, b);
+    tiles.read(tile, b);
     for (unsigned warp = 0; warp < warps_of_group; ++warp)
       multiply_wide_tile(part(warp), tile, a[warp], b);
   }

@@ -181,9 +181,10 @@ bool host_has_wide_products() {
   return has;
 }
 
-WideMethod wide_method(const WideForm& form) {
+namespace {
+
+WideMethod method_of_form(const WideForm& form) {
   WideMethod method;
-  if (!host_has_wide_products()) return method;
   if (form.a_type == ScalarType::f64) {
     method.run = wide_doubles_run(form);
     return method;
@@ -227,6 +228,15 @@ WideMethod wide_method(const WideForm& form) {
       method.run = form.scale_count ? run_of_scaled(form) : run_of<Kind::codes>(form);
     return method;
   }
+}
+
+} // namespace
+
+WideMethod wide_method(const WideForm& form) {
+  if (!host_has_wide_products()) return {};
+  WideMethod method = method_of_form(form);
+  if (method && form.m == rows && !form.is_packed && !form.sparse && !form.scale_count) method.group = wide_group(form);
+  return method;
 }
 
 #else

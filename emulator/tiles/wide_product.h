@@ -38,11 +38,22 @@ struct WideOperands {
 
 struct CodeTable; // numbers for each code of a byte
 
+struct WideMethod;
+
+// Products of sixteen rows, dense and of floats, whose operands are decoded once for several of them. Numbers of A
+// (16 * k) and B (8 * k) are aligned to 64 bytes; their order is known to these functions alone.
+struct WideGroup {
+  void (*decode_a)(const WideMethod& method, const uint32_t* const* a, float* numbers);
+  void (*decode_b)(const WideMethod& method, const uint32_t* const* b, float* numbers);
+  void (*multiply)(const float* a, const float* b, const uint32_t* const* c, uint32_t* const* d);
+};
+
 // A way to carry out products of one form.
 struct WideMethod {
   // nullptr: there is none. False, and nothing is done, if the operands are not for this method, which is so for some
   // of f64 alone.
   bool (*run)(const WideMethod& method, const WideOperands& operands) = nullptr;
+  const WideGroup* group = nullptr; // nullptr: there is none
   const CodeTable* a_table = nullptr;
   const CodeTable* b_table = nullptr;
   bool a_signed = false, saturates = false; // integers

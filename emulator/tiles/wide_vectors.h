@@ -29,6 +29,7 @@ WideRun wide_packed_run(const WideForm& form);  // wmma
 WideRun wide_doubles_run(const WideForm& form); // f64
 WideRun wide_integers_run(const WideForm& form);
 WideRun wide_scaled_codes_run(const WideForm& form); // 4 bits, with several scales in a row
+const WideGroup* wide_group(const WideForm& form);   // dense, without scales
 
 // Number of registers with lines of 16 bytes that hold a row of A.
 inline unsigned parts_of(const WideForm& form) {
