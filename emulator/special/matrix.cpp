@@ -86,6 +86,7 @@ float to_finite(float value, unsigned bits) {
 
 const MicroOp* multiply_floats(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
+    if (multiply_whole_warp(all)) return;
     const MatrixProduct& product = product_of(all);
     Operands operands;
     read_operands<uint32_t, uint32_t>(all, operands);
@@ -370,6 +371,8 @@ bool place_fragments(const ir::Form& form, const ElementTypes& types,
                      const std::array<std::vector<ir::Operand>, 4>& registers, MatrixProduct& product) {
   const bool opaque_layout = form.opcode == ir::Opcode::wmma;
   const auto [a_columns, b_columns] = column_major(form);
+  product.a_in_columns = a_columns;
+  product.b_in_rows = !b_columns;
   auto fragment = [&](MatrixRole role, ScalarType type, size_t count, bool columns) {
     const auto number = static_cast<unsigned>(count);
     MatrixShape shape = product.shape;

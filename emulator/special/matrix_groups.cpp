@@ -422,9 +422,11 @@ WideMethod method_of(const MatrixProduct& product, bool opaque_layout) {
   form.is_packed = opaque_layout;
   form.rounding = product.rounding;
   form.scale_count = product.scale_count;
-  const bool four_products = product.a.matrices != 1;
+  form.in_quads = product.a.matrices != 1;
+  form.a_in_columns = product.a_in_columns;
+  form.b_in_rows = product.b_in_rows;
   if (product.metadata() >= most_whole_warp_registers) return {};
-  if (four_products || product.c.element_bits != product.d.element_bits) return {};
+  if (product.c.element_bits != product.d.element_bits) return {};
   return wide_method(form);
 }
 

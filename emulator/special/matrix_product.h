@@ -15,8 +15,9 @@ struct MatrixProduct {
   Fragment d, a, b, c;
   bool saturates = false;
   bool and_popc = false;
-  int rounding = 0;           // rounding mode of <cfenv>; f64
-  bool in_containers = false; // elements of 4 and 6 bits, each stored in a byte
+  int rounding = 0;                             // rounding mode of <cfenv>; f64
+  bool a_in_columns = false, b_in_rows = false; // m8n8k4 of f16
+  bool in_containers = false;                   // elements of 4 and 6 bits, each stored in a byte
   bool sparse = false;
   unsigned selector = 0;    // selects lanes with metadata
   unsigned scale_count = 0; // per row of A and column of B; 0: none

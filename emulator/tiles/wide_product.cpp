@@ -189,6 +189,10 @@ WideMethod method_of_form(const WideForm& form) {
     method.run = wide_doubles_run(form);
     return method;
   }
+  if (form.in_quads) {
+    method.run = wide_quads_run(form);
+    return method;
+  }
   if (form.is_packed) {
     method.saturates = form.saturates;
     method.run = wide_packed_run(form);

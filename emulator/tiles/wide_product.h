@@ -1,7 +1,7 @@
 // Products of matrices by AVX-512, straight from the lanes' registers: mma.sync with sixteen rows of all element types
-// but b1, dense and sparse, of f64 and integers also with eight; wmma.mma of f64 and of m16n16 of floats. The
-// arithmetic, and so each bit, is that of multiply_tile(), multiply_sparse_tile() and multiply_integer_tile()
-// (matrix_tile.h). mma's registers hold lines as decode_lines() has them.
+// but b1, dense and sparse, of f64 and integers also with eight, and m8n8k4 of f16; wmma.mma of f64 and of m16n16 of
+// floats. The arithmetic, and so each bit, is that of multiply_tile(), multiply_sparse_tile() and
+// multiply_integer_tile() (matrix_tile.h). mma's registers hold lines as decode_lines() has them.
 #pragma once
 
 #include "ir/isa/types.h"
@@ -17,14 +17,17 @@ struct WideForm {
   bool has_half_sums = false; // C and D are f16
   bool saturates = false;     // integers
   bool sparse = false;
-  unsigned scale_count = 0; // for each row of A and column of B; 0: none
-  bool is_packed = false;   // wmma
-  int rounding = 0;         // of <cfenv>; f64
+  unsigned scale_count = 0;                     // for each row of A and column of B; 0: none
+  bool is_packed = false;                       // wmma
+  int rounding = 0;                             // of <cfenv>; f64
+  bool in_quads = false;                        // the four products of m8n8k4 of f16
+  bool a_in_columns = false, b_in_rows = false; // layouts, of these
 };
 
 // Registers of 32 lanes each, of 64 bits for f64. A: for each 16 bytes along k (f64: 32) eight rows, then the next
 // eight. B: for each 16 bytes along k. C and D: for each eight rows the even and the odd columns; f16: both together.
-// wmma: word i of each lane's part of the packed matrix in register i.
+// wmma: word i of each lane's part of the packed matrix in register i. Products in quads: as the instruction's
+// registers.
 struct WideOperands {
   uint32_t* const* d; // may be those of A, B or C
   const uint32_t* const* a;

@@ -27,6 +27,7 @@ using WideRun = decltype(WideMethod::run);
 // nullptr: none.
 WideRun wide_packed_run(const WideForm& form);  // wmma
 WideRun wide_doubles_run(const WideForm& form); // f64
+WideRun wide_quads_run(const WideForm& form);   // m8n8k4 of f16
 WideRun wide_integers_run(const WideForm& form);
 WideRun wide_scaled_codes_run(const WideForm& form); // 4 bits, with several scales in a row
 const WideGroup* wide_group(const WideForm& form);   // dense, without scales
