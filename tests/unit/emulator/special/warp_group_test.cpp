@@ -171,6 +171,24 @@ TEST_CASE("operands of 16 bits may lie with their rows or columns contiguous") {
         }
 }
 
+TEST_CASE("groups of eight columns at different places of the swizzle's pattern") {
+  const Element& type = element("f16");
+  const Form form = form_of(all_types[0], 32);
+  for (const unsigned bits : {1u, 2u, 3u}) {
+    CAPTURE(bits);
+    const uint32_t group = 16u * (8u << bits), a_start = 1024, b_start = 16384;
+    Input input;
+    input.shared = random_image(type, 32768, 9 + bits);
+    input.a = descriptor(a_start, 16, group, bits);
+    input.b = descriptor(b_start, 16, group + 128, bits);
+    const Layout a = canonical_layout(false, bits, 2, 16, group), b = canonical_layout(false, bits, 2, 16, group + 128);
+    check_product(
+        form, run_product(form, input),
+        [&](unsigned row, unsigned i) { return value_at(type, input.shared, a.address(a_start, row, i)); },
+        [&](unsigned column, unsigned i) { return value_at(type, input.shared, b.address(b_start, column, i)); });
+  }
+}
+
 TEST_CASE("a matrix may start inside of the pattern of its swizzle, and the pattern at any row of 128 bytes") {
   const Element& type = element("f16");
   const Form form = form_of(all_types[0], 8);
