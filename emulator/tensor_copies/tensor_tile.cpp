@@ -10,11 +10,9 @@ namespace {
 using ir::TensorAccess;
 using ir::TensorElement;
 
-std::string not_emulated(const TensorTile& tile, bool stores) {
+std::string not_emulated(const TensorTile& tile) {
   const ir::TensorMap& map = tile.map;
   if (map.interleave != ir::TensorInterleave::none) return "an interleaved layout, which is not emulated";
-  if (stores && ir::is_padded(map.element))
-    return fmt::format("a store of elements of type {}, which is not emulated", spelling(map.element));
   // Are rows adjacent, or each in a span of its own? The manual shows only rows that fill the span.
   if (const unsigned span = ir::span_bytes(map.swizzle); span > tile.row_bytes() && tile.rows() > 1)
     return fmt::format("rows of {} bytes in a swizzle of {}, which is not emulated", tile.row_bytes(), span);
@@ -112,13 +110,15 @@ std::string find_fault(const TensorTile& tile, bool stores) {
   if (!fits(map.access, tile.shape)) return fmt::format("the map is one of {}", name_of(map.access));
   if (tile.shape == TileShape::four_rows && map.box[1] != 1)
     return fmt::format("the map's box has {} rows; four rows that are named one by one want 1", map.box[1]);
-  if (std::string wrong = not_emulated(tile, stores); !wrong.empty()) return wrong;
+  if (std::string wrong = not_emulated(tile); !wrong.empty()) return wrong;
   if (map.element == TensorElement::b4x16 && tile.coordinates[0] % 2 != 0)
     return fmt::format("coordinate 0 is {}; of elements of 4 bits it has to be even", tile.coordinates[0]);
   if (ir::is_padded(map.element) && tile.coordinates[0] % 128 != 0)
     return fmt::format("coordinate 0 is {}; of elements of type {} it has to be a multiple of 128", tile.coordinates[0],
                        spelling(map.element));
   if (stores) {
+    if (map.element == TensorElement::b4x16_p64)
+      return fmt::format("a store of elements of type {}, which there are only loads of", spelling(map.element));
     if (map.atom == ir::SwizzleAtom::bytes32_flip8) return "a swizzle that flips 8 bytes is for loads";
     const unsigned count = tile.shape == TileShape::four_rows ? 5 : map.rank;
     for (unsigned i = 0; i < count; ++i)

@@ -53,6 +53,17 @@ void fill_beyond(ir::TensorFill with, std::byte* place, uint32_t bytes) {
     std::memcpy(place + i, &out_of_bounds_nan, 2);
 }
 
+// PTX ISA 5.5.1.1, .b6p2x16: the low 6 bits of each byte, adjacent in global memory.
+void store_six_bits(std::byte* global, const std::byte* shared, uint32_t bytes) {
+  for (uint32_t done = 0; done < bytes; done += 3, shared += 4) {
+    uint32_t packed = 0;
+    for (unsigned i = 0; i < 4; ++i)
+      packed |= (std::to_integer<uint32_t>(shared[i]) & 0x3f) << 6 * i;
+    for (unsigned i = 0; i < 3; ++i)
+      global[done + i] = static_cast<std::byte>(packed >> 8 * i);
+  }
+}
+
 void move(const TileTransfer& transfer, std::byte* global, std::byte* shared, uint32_t bytes) {
   switch (transfer.kind) {
   case TransferKind::load:
@@ -61,6 +72,7 @@ void move(const TileTransfer& transfer, std::byte* global, std::byte* shared, ui
     return convert(transfer.element, shared, bytes);
   case TransferKind::store:
     if (!global) return;
+    if (transfer.element == ir::TensorElement::b6x16_p32) return store_six_bits(global, shared, bytes);
     std::memcpy(global, shared, bytes);
     return convert(transfer.element, global, bytes);
   case TransferKind::reduce:

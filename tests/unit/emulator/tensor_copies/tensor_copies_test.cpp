@@ -166,6 +166,47 @@ TEST_CASE("padded elements of 4 and 6 bits: a chunk of 16 of them in 16 bytes") 
       }
 }
 
+// PTX ISA 5.5.1.1, .b6p2x16, which is the name of this type in stores: an element is the low 6 bits of a byte.
+TEST_CASE("stored elements of 6 bits leave 2 bits of each byte behind") {
+  constexpr size_t elements = 128, rows = 8, row_bytes = 128;
+  for (const int swizzle : {0, 3, 4, 6})
+    for (const int64_t column : {int64_t{0}, int64_t{128}, int64_t{256}}) // the last one is outside of the tensor
+      for (const bool late : {false, true}) {
+        CAPTURE(swizzle);
+        CAPTURE(column);
+        CAPTURE(late);
+        TensorSetup setup;
+        setup.map.element = TensorElement::b6x16_p32;
+        setup.map.rank = 2;
+        setup.map.dims = {2 * elements, rows - 1}; // the last row of the box is outside
+        setup.map.strides = {0, 2 * elements * 6 / 8 + 32};
+        setup.map.box = {elements, rows};
+        setup.map.element_strides = {1, 1};
+        set_swizzle(setup.map, swizzle);
+        setup.coordinates = {column, 0};
+        setup.tensor = random_bytes(setup.map.strides[1] * rows, 7);
+        setup.shared = random_bytes(row_bytes * rows + 64, 8);
+        setup.late = late;
+        setup.copy = store_text(setup);
+        const TensorRun run = run_tensor(setup);
+        REQUIRE_MESSAGE(run.error.empty(), run.error);
+        REQUIRE_MESSAGE(run.failure.empty(), run.failure);
+        std::vector<std::byte> expected = setup.tensor;
+        for (size_t row = 0; row + 1 < rows; ++row)
+          for (size_t i = 0; i < elements && column + i < 2 * elements; ++i)
+            for (size_t bit = 0; bit < 6; ++bit) {
+              const auto dense = static_cast<uint32_t>(row * row_bytes + i);
+              const std::byte from = setup.shared[tensor_statement::shared_address(swizzle, dense)];
+              const size_t to = (static_cast<size_t>(column) + i) * 6 + bit;
+              std::byte& byte = expected[row * setup.map.strides[1] + to / 8];
+              const std::byte one{static_cast<uint8_t>(1u << to % 8)};
+              byte = (from >> bit & std::byte{1}) != std::byte{0} ? byte | one : byte & ~one;
+            }
+        check_equal(run.tensor, expected);
+        check_equal(run.shared, setup.shared);
+      }
+}
+
 TEST_CASE("a box that does not begin where the swizzle's pattern does") {
   for (int swizzle = 1; swizzle < 7; ++swizzle)
     for (const uint32_t offset : {128u, 384u, 896u}) {
