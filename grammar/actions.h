@@ -283,6 +283,7 @@ private:
   void warn_not_available(std::string message);
   // `since`: first version, "8.0" or "8.0, sm_90", of the directive or special register at `range`.
   void warn_of_version(SourceRange range, std::string_view since);
+  void warn_of_target(SourceRange range, std::string_view first);
   ir::FunctionDirective& next_listed_directive();
   void check_own_memory(SourceRange range, ir::SpecialRegister special);
   std::string_view mnemonic() const { return split_mnemonic_.empty() ? text(mnemonic_range_) : split_mnemonic_; }

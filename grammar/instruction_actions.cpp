@@ -162,6 +162,12 @@ void ReaderActions::warn_of_version(SourceRange range, std::string_view since) {
                                   std::to_string(first->minor) + " or later");
 }
 
+void ReaderActions::warn_of_target(SourceRange range, std::string_view first) {
+  if (target().empty() || is_target_at_least(target(), first) || limit_reached()) return;
+  diagnostics_.warning(range, quote(range) + " needs " + std::string(first) + " or later; this file is for " +
+                                  std::string(target()));
+}
+
 // Index in operands_ of the n-th top-level operand; operands_.size() if there are fewer.
 size_t ReaderActions::top_level_operand(int number) const {
   size_t index = 0;

@@ -78,6 +78,7 @@ void ReaderActions::push_name(SourceRange range, OperandFlag flags, bool minus) 
     if (!seen_special_[static_cast<size_t>(*special)]) {
       seen_special_.set(static_cast<size_t>(*special));
       warn_of_version(range, about.version);
+      warn_of_target(range, about.targets);
     }
     check_own_memory(range, *special);
     note.type = about.type;

@@ -105,6 +105,10 @@ std::optional<PtxVersion> parse_version(std::string_view text) {
   return version_of(text);
 }
 
+bool is_target_at_least(std::string_view target, std::string_view first) {
+  return number(bare(target)) >= number(bare(first));
+}
+
 std::string why_not_available(const Form& form, PtxVersion version, std::string_view target) {
   if (form.opaque || form.extension || target.empty()) return {};
   // Questions repeat: a module has one version, one or two targets and few forms.

@@ -28,6 +28,9 @@ bool availability_depends_on_operands(const Form& form);
 std::string why_not_available(const Form& form, std::span<const OperandSummary> operands, PtxVersion version,
                               std::string_view target);
 
+// Whether the target's number is that of `first` ("sm_90") or higher: "compute_90", "sm_100a".
+bool is_target_at_least(std::string_view target, std::string_view first);
+
 // The first version that supports the target; nullopt for unknown targets.
 std::optional<PtxVersion> first_version_of_target(std::string_view target);
 

@@ -57,6 +57,14 @@ TEST_CASE("what ptxas refuses for .version and .target is warned of, once") {
   CHECK(said(with_header("9.0", "sm_80", "mbarrier.arrive.shared.b64 _, [%rd1];")) == "");
   CHECK(said(with_header("9.0", "sm_80", "mbarrier.arrive.shared.b64 _, [%rd1], %r1;"))
             .starts_with("'mbarrier.arrive.shared.b64' with these operands needs PTX 7.8+, sm_90+"));
+  // ptxas 13.5: "Feature '%cluster_ctarank' requires .target sm_90 or higher", "Feature '%locality_domain_id' requires
+  // .target sm_100 or higher".
+  CHECK(said(with_header("9.0", "sm_89", "mov.u32 %r1, %cluster_ctarank;\nmov.u32 %r2, %cluster_ctarank;")) ==
+        "'%cluster_ctarank' needs sm_90 or later; this file is for sm_89\n");
+  CHECK(said(with_header("9.0", "sm_90", "mov.u32 %r1, %cluster_ctarank;")) == "");
+  CHECK(said(with_header("9.5", "sm_90a", "mov.u32 %r1, %locality_domain_id;")) ==
+        "'%locality_domain_id' needs sm_100 or later; this file is for sm_90a\n");
+  CHECK(said(with_header("9.5", "sm_120f", "mov.u32 %r1, %locality_domain_id;")) == "");
   CHECK(said(with_header("7.0", "sm_90", "")) == "'sm_90' needs PTX 7.8 or later\n");
   CHECK(said(with_header("8.0", "sm_80", "this_is_no_ptx %r0;\nthis_is_no_ptx %r1;"))
             .starts_with("unknown instruction 'this_is_no_ptx'"));
