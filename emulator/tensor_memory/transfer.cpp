@@ -40,6 +40,19 @@ struct Place {
   TensorAddress address;
 };
 
+// Moves an address in another warp's lanes to the warp's own quarter, as GPUs do; the manual does not allow it, and
+// code that ptxas makes for -G stops there.
+void move_to_quarter(Warp& warp, const MicroOp& op, uint32_t lanes, uint32_t& lane) {
+  const uint32_t quarter = warp.index % 4 * lanes_of_quarter, own = quarter + lane % lanes_of_quarter;
+  if (own != lane && warp.block->checker)
+    warp.block->checker->tensor_memory_misuse(
+        warp, op,
+        fmt::format("the address is that of lanes {} to {}, where warp {} has none: its quarter are lanes {} to {}",
+                    lane, lane + lanes - 1, warp.index, quarter, quarter + lanes_of_quarter - 1),
+        std::nullopt);
+  lane = own;
+}
+
 // Returns false if the block has failed.
 bool find_place(const Collective& all, Place& place) {
   Warp& warp = all.warp();
@@ -64,13 +77,12 @@ bool find_place(const Collective& all, Place& place) {
   place.memory = TensorMemory::of(*warp.block, warp, op);
   if (!place.memory) return false;
   place.address = tensor_address(bits);
-  const uint32_t lanes = transfer_lanes(transfer.shape), quarter = warp.index % 4 * lanes_of_quarter;
-  const uint32_t lane = place.address.lane;
-  if (lane % lanes || lane < quarter || lane + lanes > quarter + lanes_of_quarter)
-    return fail(fmt::format("warp {} accesses lanes {} to {} of tensor memory; its quarter are lanes {} to {}, {} at a "
-                            "time",
-                            warp.index, lane, uint64_t(lane) + lanes - 1, quarter, quarter + lanes_of_quarter - 1,
-                            lanes));
+  const uint32_t lanes = transfer_lanes(transfer.shape);
+  uint32_t& lane = place.address.lane;
+  if (lane % lanes || lane >= tensor_lanes)
+    return fail(fmt::format("warp {} accesses lanes {} to {} of tensor memory, which has 128, {} at a time", warp.index,
+                            lane, uint64_t(lane) + lanes - 1, lanes));
+  move_to_quarter(warp, op, lanes, lane);
   if (!is_in_allocation(warp, op, first, *place.memory, "an access", place.address, lanes, transfer.columns()))
     return false;
   if (transfer.shape != TransferShape::lanes16_32b_twice) return true;

@@ -118,6 +118,34 @@ void check_store(const std::vector<uint32_t>& before, const std::vector<uint32_t
   CHECK(after == expected);
 }
 
+// DeepGEMM's pull request 341: such an address gives the warp's own lanes, but under -G it is an error.
+TEST_CASE("an address in another warp's lanes") {
+  const std::vector<uint32_t> before = random_cells(9);
+  const std::string swapped = "  add.u32 %v, %tm, 0x00600000;\n  sub.u32 %v, %v, %mine;\n  add.u32 %v, %v, %tm;\n";
+  const std::string end = "  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0}, [%v];\n  tcgen05.wait::ld.sync.aligned;\n" +
+                          address(0, first_register_column) +
+                          "  tcgen05.st.sync.aligned.32x32b.x1.b32 [%v], {%r0};\n  tcgen05.wait::st.sync.aligned;\n";
+  for (const std::string& place : {std::string("  add.u32 %v, %tm, 5;\n"), swapped + "  add.u32 %v, %v, 5;\n"}) {
+    CAPTURE(place);
+    TensorKernel kernel;
+    kernel.columns = columns;
+    kernel.behind = place + end;
+    LaunchRequest request;
+    for (const bool check : {false, true}) {
+      request.check = check;
+      const PtxRun done = run_tensor_kernel(kernel, before, request);
+      REQUIRE_MESSAGE(done.ok(), done.error << done.failure());
+      const std::vector<uint32_t> after = done.buffer<uint32_t>(2);
+      std::vector<uint32_t> expected = before;
+      for (uint32_t lane = 0; lane < 128; ++lane)
+        expected[lane * columns + first_register_column] = before[lane * columns + 5];
+      CHECK(after == expected);
+      REQUIRE(done.result.findings.size() == (check ? 1 : 0));
+      if (check) CHECK(done.result.findings[0].where.message.find("tensor memory: the address is that of lanes ") == 0);
+    }
+  }
+}
+
 TEST_CASE("registers of every shape and number of repetitions") {
   unsigned seed = 1;
   for (const Shape& shape : shapes)
