@@ -87,8 +87,10 @@ const MicroOp* allocate(Warp& running, const MicroOp& instruction) {
                                          columns, exclusive ? "multiple of 32" : "power of two"));
     if (own->has_relinquished)
       return (void)fail(all, "tcgen05.alloc in a block that has given up the right to allocate");
-    const uint64_t address = lane_address(warp, op.source[0], op.flags & flag_narrow_first, op.immediate, lane);
+    uint64_t address = lane_address(warp, op.source[0], op.flags & flag_narrow_first, op.immediate, lane);
     const auto space = static_cast<Space>(op.flags & 0xff);
+    // PTX ISA 6.4.1: truncated to the width of addresses in shared memory. ThunderKittens passes a generic address.
+    if (space == Space::shared) address = static_cast<uint32_t>(address);
     std::byte* to = lane_bytes(warp, op, lane, space, address, 4, 4, "tcgen05.alloc");
     if (!to) return;
     const std::optional<uint32_t> begin = take_columns(pair, *own, columns, warp, op);

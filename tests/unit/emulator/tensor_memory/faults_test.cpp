@@ -89,6 +89,12 @@ TEST_CASE("allocations") {
         std::string::npos);
   CHECK(alone(one_warp + alloc + "32;\n" + exclusive + "96;\nEND:\n").find("nothing that they wait for will come") !=
         std::string::npos);
+  // PTX ISA 6.4.1: an address is truncated to the width of the state space. A generic one has the offset in its low
+  // half.
+  CHECK(alone(one_warp +
+              "  .reg .b64 %a;\n  mov.u64 %a, place;\n  cvta.shared.u64 %a, %a;\n"
+              "  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%a], 64;\n  ld.shared.u32 %r0, [place];\n"
+              "  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, 64;\nEND:\n") == "");
   // Both warps request all columns, and neither releases them.
   CHECK(alone(alloc + "512;\n").find("nothing that they wait for will come") != std::string::npos);
   // Use after dealloc.
