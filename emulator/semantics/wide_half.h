@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emulator/semantics/half_vector.h"
+#include "emulator/semantics/host_vectors.h"
 
 #if defined(PTXREWRITE_HALF_VECTORS) && defined(__x86_64__)
 #define PTXREWRITE_WIDE_HALVES 1
@@ -15,9 +16,7 @@ enum class HalfOperation : uint8_t { add, sub, mul, fma };
 inline constexpr unsigned wide_halves_at_once = 16;
 
 inline bool host_has_wide_halves() {
-  static const bool has =
-      __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-  return has;
+  return host_has_avx512();
 }
 
 // count: a multiple of 16. c: only for fma. results: may be an operand.

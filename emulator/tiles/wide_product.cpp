@@ -1,3 +1,4 @@
+#include "emulator/semantics/host_vectors.h"
 #include "emulator/tiles/decode_numbers.h"
 #include "emulator/tiles/wide_vectors.h"
 
@@ -175,10 +176,7 @@ template <Kind kind> WideRun run_of(const WideForm& form) {
 } // namespace
 
 bool host_has_wide_products() {
-  static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-                          __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni");
-  return has;
+  return semantics::host_has_avx512() && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni");
 }
 
 namespace {
