@@ -38,7 +38,9 @@ def main():
         missing = [name for name in listed.stdout.split("\0")
                    if name and os.path.exists(os.path.join(root, name)) and not os.path.exists(os.path.join(top, name))]
         assert not missing, f"not in the archive: {missing[:10]}"
-        out = os.path.join(folder, "out")
+        # The same place relative to the sources as in the work tree: the compiler cache finds what was built there.
+        out = os.path.join(top, os.path.relpath(build, root)) if os.path.realpath(build).startswith(
+            os.path.realpath(root) + os.sep) else os.path.join(folder, "out")
         run(cmake, "-S", top, "-B", out, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release")
         run(cmake, "--build", out, "--target", "ptxrewrite_support", "-j", "2")
         print(f"{os.path.basename(archive)}: {os.path.getsize(archive)} bytes; configured, the support library is built")
