@@ -4,7 +4,7 @@
 #include "tests/unit/emulator/run_ptx.h"
 #include "tests/unit/paths.h"
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::cluster_async_test {
 namespace {
 
 std::string text_of(const std::string& name) {
@@ -176,4 +176,4 @@ TEST_CASE("asynchronous operations at wrong places") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::cluster_async_test

@@ -4,7 +4,7 @@
 #include "tests/unit/emulator/run_ptx.h"
 #include "tests/unit/paths.h"
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::cluster_check_test {
 namespace {
 
 std::string text_of(const std::string& name) {
@@ -235,4 +235,4 @@ TEST_CASE("global memory between blocks of a cluster") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::cluster_check_test

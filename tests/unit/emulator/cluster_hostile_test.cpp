@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::cluster_hostile_test {
 namespace {
 
 class Random {
@@ -120,4 +120,4 @@ TEST_CASE("hostile kernels in clusters") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::cluster_hostile_test

@@ -11,7 +11,7 @@
 #include <map>
 #include <numeric>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::cluster_test {
 namespace {
 
 std::string text_of(std::string_view name) {
@@ -390,4 +390,4 @@ TEST_CASE("what does not go with clusters is refused") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::cluster_test

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::copies_test {
 namespace {
 
 std::vector<uint32_t> numbers(size_t count) {
@@ -218,4 +218,4 @@ TEST_CASE("cp.async.mbarrier.arrive lets a phase end when the copies are done") 
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::copies_test

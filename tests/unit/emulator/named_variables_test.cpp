@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::named_variables_test {
 namespace {
 
 using Words = std::vector<uint32_t>;
@@ -169,4 +169,4 @@ TEST_CASE("handles of textures: given ones, and others that differ from them") {
   CHECK_FALSE((*program)->bind_texture(binding, {}, texture_handle_window + 48));
 }
 
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::named_variables_test

@@ -1,7 +1,7 @@
 // Unsupported instructions are refused before anything runs: the error has the instruction's name and its position.
 #include "tests/unit/emulator/run_ptx.h"
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::unsupported_test {
 namespace {
 
 struct Refusal {
@@ -77,4 +77,4 @@ TEST_CASE("a function that only might be called is looked at, too") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::unsupported_test

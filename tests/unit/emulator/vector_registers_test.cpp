@@ -2,7 +2,7 @@
 // registers' numbers.
 #include "tests/unit/emulator/run_ptx.h"
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::vector_registers_test {
 namespace {
 
 using Words = std::vector<uint32_t>;
@@ -106,4 +106,4 @@ TEST_CASE("a register parameter that is a vector arrives whole, and so does a re
                     function) == Words{1332, 0, 3, 4, 5, 6, 7, 8});
 }
 
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::vector_registers_test

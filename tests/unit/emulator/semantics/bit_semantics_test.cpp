@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <vector>
 
-namespace ptxrewrite::emulator::semantics {
+namespace ptxrewrite::emulator::semantics::bit_semantics_test {
 namespace {
 
 using test::bit;
@@ -233,4 +233,4 @@ TEST_CASE("elements of a register: the first is the least significant") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator::semantics
+} // namespace ptxrewrite::emulator::semantics::bit_semantics_test

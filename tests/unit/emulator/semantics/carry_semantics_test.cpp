@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-namespace ptxrewrite::emulator::semantics {
+namespace ptxrewrite::emulator::semantics::carry_semantics_test {
 namespace {
 
 using test::Big;
@@ -81,4 +81,4 @@ TEST_CASE("mixed chains: what ptxas folds") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator::semantics
+} // namespace ptxrewrite::emulator::semantics::carry_semantics_test

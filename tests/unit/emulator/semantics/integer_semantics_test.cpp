@@ -6,7 +6,7 @@
 
 #include <random>
 
-namespace ptxrewrite::emulator::semantics {
+namespace ptxrewrite::emulator::semantics::integer_semantics_test {
 namespace {
 
 using test::Big;
@@ -190,4 +190,4 @@ TEST_CASE("dot products extend each operand by its own type") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator::semantics
+} // namespace ptxrewrite::emulator::semantics::integer_semantics_test

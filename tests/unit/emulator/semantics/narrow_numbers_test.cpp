@@ -7,7 +7,7 @@
 #include <bit>
 #include <random>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::narrow_numbers_test {
 namespace {
 
 using ptxrewrite::test::NarrowFormat;
@@ -340,4 +340,4 @@ TEST_CASE("mixed packed sums and products") {
   CHECK(wrong == 0);
 }
 
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::narrow_numbers_test

@@ -6,7 +6,7 @@
 #include <functional>
 #include <random>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::packed_integers_test {
 namespace {
 
 constexpr unsigned count = 65536;
@@ -158,4 +158,4 @@ TEST_CASE("clmad is a product of polynomials over GF(2)") {
   }
 }
 
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::packed_integers_test

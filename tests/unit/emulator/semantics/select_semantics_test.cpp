@@ -8,7 +8,7 @@
 
 #include <bit>
 
-namespace ptxrewrite::emulator::semantics {
+namespace ptxrewrite::emulator::semantics::select_semantics_test {
 namespace {
 
 using test::Big;
@@ -163,4 +163,4 @@ TEST_CASE("cvt.pack") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator::semantics
+} // namespace ptxrewrite::emulator::semantics::select_semantics_test

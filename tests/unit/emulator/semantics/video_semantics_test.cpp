@@ -7,7 +7,7 @@
 
 #include <array>
 
-namespace ptxrewrite::emulator::semantics {
+namespace ptxrewrite::emulator::semantics::video_semantics_test {
 namespace {
 
 using test::Big;
@@ -339,4 +339,4 @@ TEST_CASE("vmad") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator::semantics
+} // namespace ptxrewrite::emulator::semantics::video_semantics_test

@@ -1,7 +1,7 @@
 // Asynchronous copies and mbarriers, as observed by kernels with correct waits.
 #include "tests/unit/emulator/lane_kernel.h"
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::async_test {
 namespace {
 
 // Lane t copies from byte 16 t of `in` to byte 16 t of shared memory filled with 0xff, and returns the result.
@@ -235,4 +235,4 @@ TEST_CASE("st.bulk fills shared memory with zeros") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::async_test

@@ -6,7 +6,7 @@
 #include <functional>
 #include <random>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::atomics_test {
 namespace {
 
 // One element in the low bits of a 64-bit number.
@@ -422,4 +422,4 @@ TEST_CASE("asynchronous reductions in global memory") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::atomics_test

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <random>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::matrix_bits_test {
 namespace {
 
 using namespace emulator_test::float_codes;
@@ -219,4 +219,4 @@ TEST_CASE("products of integers, their largest ones and the largest sums among t
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::matrix_bits_test

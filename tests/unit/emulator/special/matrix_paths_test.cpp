@@ -7,7 +7,7 @@
 
 #include <random>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::matrix_paths_test {
 namespace {
 
 struct Form {
@@ -196,4 +196,4 @@ TEST_CASE("block-scaled products with moderate and with extreme scales have the 
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::matrix_paths_test

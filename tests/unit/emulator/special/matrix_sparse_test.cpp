@@ -6,7 +6,7 @@
 #include <bit>
 #include <random>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::matrix_sparse_test {
 namespace {
 
 // Codes in their register format; `bits` includes padding.
@@ -345,4 +345,4 @@ TEST_CASE("scales beyond the range of f32 are exact, and a scale that is no numb
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::matrix_sparse_test

@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::matrix_test {
 namespace {
 
 using Where = std::function<int(int g, int t, int i)>;
@@ -713,4 +713,4 @@ TEST_CASE("stmatrix of rows of bytes") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::matrix_test

@@ -2,7 +2,7 @@
 // copies of chosen bytes; mbarriers of several blocks.
 #include "tests/unit/emulator/run_ptx.h"
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::mbarrier_report_test {
 namespace {
 
 // One thread with 64 bytes of global memory at %in and of shared memory at %tile, an mbarrier at %bar; what it leaves
@@ -284,4 +284,4 @@ TEST_CASE("multimem: each is the operation on global memory") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::mbarrier_report_test

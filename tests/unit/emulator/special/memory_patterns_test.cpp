@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <random>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::memory_patterns_test {
 namespace {
 
 constexpr uint32_t threads = 72, rounds = 60, data_bytes = 1024, inactive = 0xffffffff;
@@ -376,4 +376,4 @@ L:
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::memory_patterns_test

@@ -1,7 +1,7 @@
 // alloca and its stack.
 #include "tests/unit/emulator/lane_kernel.h"
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::stack_test {
 namespace {
 
 TEST_CASE("each lane has its own bytes, of its own size, and gets them back") {
@@ -98,4 +98,4 @@ TEST_CASE("a stack that is full is told") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::stack_test

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::texture_test {
 namespace {
 
 // Runs `body` in `threads` threads with a texture bound to `t` (a .texref), to `s` (a .surfref) and to the first
@@ -460,4 +460,4 @@ TEST_CASE("what is not bound or not emulated is told") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::texture_test

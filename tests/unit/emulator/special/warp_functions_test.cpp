@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::warp_functions_test {
 namespace {
 
 std::vector<uint32_t> random_words(size_t count, uint32_t seed, uint32_t limit = 0) {
@@ -442,4 +442,4 @@ DONE:
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::warp_functions_test

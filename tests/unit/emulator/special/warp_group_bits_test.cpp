@@ -8,7 +8,7 @@
 #include <cstring>
 #include <random>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::warp_group_bits_test {
 namespace {
 
 using namespace emulator_test::float_codes;
@@ -89,4 +89,4 @@ TEST_CASE("asynchronous products of floats, all codes of all types") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::warp_group_bits_test

@@ -9,7 +9,7 @@
 #include <functional>
 #include <random>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::warp_group_test {
 namespace {
 
 using namespace warp_group_test;
@@ -495,4 +495,4 @@ TEST_CASE("two warp groups multiply apart from one another") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::warp_group_test

@@ -9,7 +9,7 @@
 #include <array>
 #include <set>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::swizzle_test {
 namespace {
 
 // PTX ISA 5.5.7: destinations of the 16-byte chunks of a line; the rows repeat from line to line.
@@ -61,4 +61,4 @@ TEST_CASE("swizzles: the manual's tables and CuTe's algebra") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::swizzle_test

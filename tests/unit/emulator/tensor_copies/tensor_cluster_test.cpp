@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::tensor_cluster_test {
 namespace {
 
 constexpr uint32_t tile_bytes = 512, blocks = 4;
@@ -178,4 +178,4 @@ TEST_CASE("tensor copies to blocks that there are not, and with a barrier elsewh
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::tensor_cluster_test

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::tensor_copies_test {
 namespace {
 
 using ir::TensorElement;
@@ -547,4 +547,4 @@ TEST_CASE("bulk reductions in global and in shared memory") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::tensor_copies_test

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::tensor_faults_test {
 namespace {
 
 constexpr const char* load_2d =
@@ -331,4 +331,4 @@ TEST_CASE("tensormap.replace of what is no map, and with what no map has") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::tensor_faults_test

@@ -7,7 +7,7 @@
 #include <functional>
 #include <random>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::tensor_map_test {
 namespace {
 
 using ir::TensorMap;
@@ -205,4 +205,4 @@ TEST_CASE("CUDA's enumerations") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::tensor_map_test

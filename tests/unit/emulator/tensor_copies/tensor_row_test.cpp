@@ -5,7 +5,7 @@
 #include <functional>
 #include <optional>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::tensor_row_test {
 namespace {
 
 struct Pixel {
@@ -288,4 +288,4 @@ TEST_CASE("the swizzle of 96 bytes") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::tensor_row_test

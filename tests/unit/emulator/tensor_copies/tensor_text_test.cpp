@@ -5,7 +5,7 @@
 
 #include <iostream>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::emulator::tensor_text_test {
 namespace {
 
 std::string braces(const char* prefix, size_t count) {
@@ -88,4 +88,4 @@ TEST_CASE("statements of tensor copies: ptxas assembles them, the emulator takes
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::emulator::tensor_text_test

@@ -2,7 +2,7 @@
 #include "tests/unit/emulator/tensor_memory/product_statement.h"
 #include "tests/unit/emulator/tensor_memory/tensor_kernel.h"
 
-namespace ptxrewrite::emulator::tensor_memory_test {
+namespace ptxrewrite::emulator::tensor_memory_test::check_test {
 namespace {
 
 TensorKernel good_kernel() {
@@ -172,4 +172,4 @@ TEST_CASE("columns that are still allocated when the block ends") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator::tensor_memory_test
+} // namespace ptxrewrite::emulator::tensor_memory_test::check_test

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <functional>
 
-namespace ptxrewrite::emulator::tensor_memory_test {
+namespace ptxrewrite::emulator::tensor_memory_test::copy_test {
 namespace {
 
 struct Copy {
@@ -131,4 +131,4 @@ TEST_CASE("operations of one thread take place in their order, whichever commit 
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator::tensor_memory_test
+} // namespace ptxrewrite::emulator::tensor_memory_test::copy_test

@@ -3,7 +3,7 @@
 
 #include <random>
 
-namespace ptxrewrite::emulator::tensor_memory_test {
+namespace ptxrewrite::emulator::tensor_memory_test::faults_test {
 namespace {
 
 constexpr uint64_t version = uint64_t(1) << 46;
@@ -196,4 +196,4 @@ TEST_CASE("any descriptors and addresses end in a result or a fault") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator::tensor_memory_test
+} // namespace ptxrewrite::emulator::tensor_memory_test::faults_test

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <random>
 
-namespace ptxrewrite::emulator::tensor_memory_test {
+namespace ptxrewrite::emulator::tensor_memory_test::product_bits_test {
 namespace {
 
 using namespace emulator_test::float_codes;
@@ -150,4 +150,4 @@ TEST_CASE("scaled products, all codes of scales and elements") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator::tensor_memory_test
+} // namespace ptxrewrite::emulator::tensor_memory_test::product_bits_test

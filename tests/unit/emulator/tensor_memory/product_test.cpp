@@ -12,7 +12,7 @@
 #include <map>
 #include <random>
 
-namespace ptxrewrite::emulator::tensor_memory_test {
+namespace ptxrewrite::emulator::tensor_memory_test::product_test {
 namespace {
 
 // --- types ---
@@ -429,4 +429,4 @@ TEST_CASE("late products are the same to a kernel that waits for them") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator::tensor_memory_test
+} // namespace ptxrewrite::emulator::tensor_memory_test::product_test

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace ptxrewrite::emulator::tensor_memory_test {
+namespace ptxrewrite::emulator::tensor_memory_test::scaled_test {
 namespace {
 
 struct Narrow {
@@ -269,4 +269,4 @@ TEST_CASE("scaled products of a pair of blocks") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator::tensor_memory_test
+} // namespace ptxrewrite::emulator::tensor_memory_test::scaled_test

@@ -8,7 +8,7 @@
 #include <bit>
 #include <cstring>
 
-namespace ptxrewrite::emulator::tensor_memory_test {
+namespace ptxrewrite::emulator::tensor_memory_test::sparse_product_test {
 namespace {
 
 struct Kind {
@@ -166,4 +166,4 @@ TEST_CASE("what is refused of sparse products") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator::tensor_memory_test
+} // namespace ptxrewrite::emulator::tensor_memory_test::sparse_product_test

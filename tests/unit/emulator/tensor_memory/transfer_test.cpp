@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-namespace ptxrewrite::emulator::tensor_memory_test {
+namespace ptxrewrite::emulator::tensor_memory_test::transfer_test {
 namespace {
 
 struct Part {
@@ -293,4 +293,4 @@ TEST_CASE("loads that keep two of four registers") {
 }
 
 } // namespace
-} // namespace ptxrewrite::emulator::tensor_memory_test
+} // namespace ptxrewrite::emulator::tensor_memory_test::transfer_test
