@@ -1,5 +1,6 @@
 // Executes one machine instruction: reads its operands from staged registers and writes its results to them.
 #include "emulator/core/decode.h"
+#include "emulator/machines/regless/register_members.h"
 #include "emulator/machines/regless/staging_machine.h"
 
 #include <fmt/format.h>
@@ -128,9 +129,8 @@ bool StagingMachine::execute(uint32_t slot) {
 // The cycle in which the last operand is read: each bank reads one per cycle.
 uint64_t StagingMachine::read_operands(uint32_t slot, const StagedInstruction& row) {
   uint64_t last = now_;
-  if (row.read.any())
-    for (uint32_t number = 0; number < row.read.size(); ++number)
-      if (row.read.test(number)) last = std::max(last, ports_[StagingUnit::bank_index(slot, number)].read(now_));
+  for (uint16_t number : RegisterMembers(row.read))
+    last = std::max(last, ports_[StagingUnit::bank_index(slot, number)].read(now_));
   counters_->operand_waits += last - now_;
   counters_->by_region[row.region].operand_waits += last - now_;
   return last;
@@ -275,9 +275,7 @@ bool StagingMachine::fetch(Context& context, uint32_t slot, const StagedValue& v
 }
 
 bool StagingMachine::check_reads(Context& context, uint32_t slot, const StagedInstruction& row, uint32_t mask) {
-  if (row.read.none()) return true;
-  for (uint16_t number = 0; number < row.read.size(); ++number) {
-    if (!row.read.test(number)) continue;
+  for (uint16_t number : RegisterMembers(row.read)) {
     const uint32_t lost = mask & ~unit_.active(slot, number)->lanes;
     if (lost)
       return fail(context,
@@ -345,10 +343,9 @@ bool StagingMachine::write_value(Context& context, uint32_t slot, const StagedVa
 
 bool StagingMachine::release(Context& context, uint32_t slot, const ir::RegisterSet& erase,
                              const ir::RegisterSet& evict) {
-  if ((erase | evict).none()) return true;
-  for (uint16_t number = 0; number < erase.size(); ++number) {
+  const ir::RegisterSet released = erase | evict;
+  for (uint16_t number : RegisterMembers(released)) {
     const bool erased = erase.test(number);
-    if (!erased && !evict.test(number)) continue;
     if (!unit_.staged(slot).test(number))
       return fail(context, fmt::format("region {} {} {}, which is not staged", context.region,
                                        erased ? "erases" : "evicts", name_of(number)));
@@ -369,10 +366,9 @@ bool StagingMachine::release(Context& context, uint32_t slot, const ir::Register
 }
 
 void StagingMachine::touch(uint32_t slot, const ir::RegisterSet& registers) {
-  if (registers.none()) return;
-  for (uint32_t number = 0; number < registers.size(); ++number) {
+  for (uint16_t number : RegisterMembers(registers)) {
     uint64_t& last = window_of_[size_t(slot) * 256 + number];
-    if (!registers.test(number) || last == window_) continue;
+    if (last == window_) continue;
     last = window_;
     ++counters_->window_registers;
   }
