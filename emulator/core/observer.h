@@ -62,6 +62,10 @@ public:
   virtual void accessed(Block& block, Warp& warp, const MicroOp& op, const ObservedAccess& access) {
     (void)block, (void)warp, (void)op, (void)access;
   }
+  // A tcgen05.mma is issued; only its execution tells how many multiplications it has. Called after `before`.
+  virtual void multiplied(Block& block, Warp& warp, const MicroOp& op, uint64_t multiplications) {
+    (void)block, (void)warp, (void)op, (void)multiplications;
+  }
   // This many instructions of the warp ran unobserved because of leave_out(); the remaining ones, for another turn of
   // the warp, have to be requested again.
   virtual void left_out(Block& block, Warp& warp, uint64_t instructions) {

@@ -1,6 +1,7 @@
 // tcgen05.mma: checks a product when it is issued (PTX ISA 9.7.16.10.9). Every address that the
 // product will use must be inside shared memory, or allocated, at that time; if not, that is a fault of the kernel.
 #include "emulator/core/check.h"
+#include "emulator/core/observer.h"
 #include "emulator/core/watch.h"
 #include "emulator/special/async_access.h"
 #include "emulator/special/matrix.h"
@@ -206,6 +207,9 @@ bool Issue::run() {
   const InstructionDescriptor& shape = issue_.descriptor;
   warp_.block->take_fuel(shape.m / 64 * uint64_t(shape.n) * shape.k / 256);
   if (!own->has_room(warp_, op_, lane_)) return false;
+  if (Observer* observer = warp_.block->observer)
+    observer->multiplied(*warp_.block, warp_, op_,
+                         uint64_t(shape.m) * shape.n * shape.k / (operands_.form.sparse ? 2 : 1));
   TensorOperation operation;
   operation.thread = warp_.index * warp_size + lane_;
   operation.product = issue_;

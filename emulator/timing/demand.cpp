@@ -80,7 +80,7 @@ private:
     demand_.issue_slots += executions * code.instructions * (change.slots - change.beside);
     demand_.uniform += executions * code.uniform;
     const uint32_t unit_weight = code.weight - code.other_weight;
-    double clocks = executions * unit_weight * code.unit_clocks;
+    double clocks = executions * (unit_weight * code.unit_clocks + clocks_of_multiplications(number, code));
     if (code.is_absent) return;
     if (code.is_memory || recording_.global[number].accesses + recording_.shared[number].accesses)
       clocks = add_accesses(number, executions - static_cast<double>(counts.guarded_off) * share, clocks);
@@ -91,6 +91,13 @@ private:
     if (code.other_weight == 0) return;
     demand_.unit[index(code.other_unit)] += executions * code.other_weight * code.other_clocks * change.unit;
     demand_.unit_slots[index(code.other_unit)] += slots * code.other_weight;
+  }
+
+  // Of a tcgen05.mma, on average: clocks of the tensor cores.
+  double clocks_of_multiplications(uint32_t number, const SiteCode& code) const {
+    if (recording_.multiplications.empty() || recording_.executions[number] == 0) return 0;
+    return code.multiplication_clocks * static_cast<double>(recording_.multiplications[number]) /
+           static_cast<double>(recording_.executions[number]);
   }
 
   // Accesses of an instruction that are performed so often. Returns the clocks of its unit, `clocks` at least.

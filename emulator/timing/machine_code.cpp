@@ -3,6 +3,7 @@
 #include "emulator/core/micro_op.h"
 #include "ir/forms/composite.h"
 #include "ir/machine/figures/latency.h"
+#include "ir/machine/figures/matrix_work.h"
 #include "ir/machine/figures/special_work.h"
 #include "ir/machine/figures/weights.h"
 
@@ -128,7 +129,8 @@ void set_memory(const ir::Machine& machine, const ir::Form& form, SiteCode& code
     code.latency = machine.latency.constant.value;
   } else {
     code.wait = Cause::wait_shared;
-    code.latency = machine.latency.shared.value;
+    const bool is_remote = form.space == ir::StateSpace::shared_cluster && machine.latency.shared_cluster.known;
+    code.latency = is_remote ? machine.latency.shared_cluster.value : machine.latency.shared.value;
   }
 }
 
@@ -206,6 +208,9 @@ SiteCode code_of(const ir::Machine& machine, const ir::Form& form, const ir::Ins
   }
   if (code.unit == Cause::unit_special && converts_in_fp64_unit(machine, form)) code.unit = Cause::unit_fp64;
   if (code.unit != Cause::issue) code.unit_clocks = clocks_at(throughput) * (ir::is_composite(form) ? 2 : 1);
+  if (const ir::Figure& rate = machine.throughput.matrix_async;
+      form.opcode == ir::Opcode::tcgen05 && ir::is_async_product(form) && rate.known)
+    code.multiplication_clocks = ir::tensor_memory_product_time(form) / rate.value;
   split_expansion(machine, form, cost, code);
   return code;
 }

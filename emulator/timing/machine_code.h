@@ -66,6 +66,7 @@ struct SiteCode {
   uint32_t copies = 1;              // that stand in the code, where its loop is unrolled
   Cause unit = Cause::issue;        // that the weight occupies, but for `other_weight` of it; issue: none
   double unit_clocks = 0;           // of the SM's unit, by machine instruction of a warp
+  double multiplication_clocks = 0; // the same for each multiplication of tcgen05.mma, whose number is recorded
   // An expansion's reciprocals and conversions are the special unit's, the rest of it is not.
   Cause other_unit = Cause::issue;
   uint32_t other_weight = 0;

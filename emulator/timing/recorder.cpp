@@ -1,5 +1,7 @@
 #include "emulator/timing/recorder.h"
 
+#include "ir/machine/figures/matrix_work.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -29,6 +31,13 @@ std::vector<uint32_t> profile_of(const std::vector<Step>& steps, uint64_t length
     for (uint32_t& count : counts)
       count = static_cast<uint32_t>(std::min<uint64_t>(uint64_t(count) * length / steps.size(), UINT32_MAX));
   return counts;
+}
+
+constexpr unsigned warps_of_group = 4, shared_bytes_per_clock = 128;
+
+bool is_async_product(const Site& site) {
+  return site.function && site.function->instructions[site.instruction].kind == ir::InstructionKind::real &&
+         ir::is_async_product(site.function->form_of(site.instruction));
 }
 
 // The number of different addresses: constant memory reads one at a time (CUDA programming guide, Constant Memory).
@@ -229,6 +238,8 @@ void Recorder::prepare(const emulator::Block& block) {
       if (is_half_fragment(recording_.sites[number]))
         copies_[number] = static_cast<uint8_t>(options_.port.fragment_copies);
   for (const Site& site : recording_.sites)
+    products_.push_back(is_async_product(site));
+  for (const Site& site : recording_.sites)
     kinds_.push_back(site.section && site.section < most_sections ? SiteKind::in_section
                      : is_barrier(site)                           ? SiteKind::barrier
                                                                   : SiteKind::plain);
@@ -417,7 +428,11 @@ void Recorder::accessed(emulator::Block& block, emulator::Warp& warp, const emul
   case Space::cluster: { // another block's shared memory costs the same
     AccessCounts& counts = recording_.shared[op.instruction];
     ++counts.accesses;
-    counts.port_clocks += copies_[op.instruction] * memo_.cost(lanes, true, op.instruction).port_clocks;
+    if (products_[op.instruction]) // tensor cores read 8 rows of 16 bytes at once, which their layouts spread over
+                                   // banks
+      counts.port_clocks += static_cast<unsigned>(std::popcount(lanes.mask)) * access.bytes / shared_bytes_per_clock;
+    else
+      counts.port_clocks += copies_[op.instruction] * memo_.cost(lanes, true, op.instruction).port_clocks;
     return;
   }
   case Space::global:
@@ -465,6 +480,12 @@ void Recorder::accessed(emulator::Block& block, emulator::Warp& warp, const emul
                             .odd_window = static_cast<uint32_t>(current_->windows + state.window) & 1});
   lines_ += 1 + lines;
   state.window_left -= lines / lines_like_a_step;
+}
+
+void Recorder::multiplied(emulator::Block&, emulator::Warp&, const emulator::MicroOp& op, uint64_t multiplications) {
+  if (!seen_) return;
+  recording_.multiplications.resize(recording_.sites.size());
+  recording_.multiplications[op.instruction] += multiplications;
 }
 
 uint32_t Recorder::pattern_of(AccessCost& cost) {
@@ -592,6 +613,11 @@ Recording Recorder::finish() {
             [](const BlockAccesses& a, const BlockAccesses& b) { return a.block < b.block; });
   for (const emulator::MemoryRange& range : ranges_)
     recording_.allocations.push_back({range.begin / line_bytes, (range.begin + range.size - 1) / line_bytes + 1});
+  // Each warp of a group reports all columns of B, which the tensor cores read once for all four.
+  for (size_t number = 0; number < recording_.sites.size(); ++number)
+    if (products_[number] &&
+        recording_.sites[number].function->is_opcode(recording_.sites[number].instruction, ir::Opcode::wgmma))
+      recording_.shared[number].port_clocks /= warps_of_group;
   std::sort(recording_.allocations.begin(), recording_.allocations.end(),
             [](const LineRange& a, const LineRange& b) { return a.first < b.first; });
   return std::move(recording_);

@@ -135,6 +135,7 @@ struct Recording {
   std::vector<uint64_t> executions;         // by number: by warps with at least one lane whose guard was true
   std::vector<AccessCounts> global, shared; // by number; local memory is with global
   std::vector<AccessCounts> constant;       // by number: one clock per different address
+  std::vector<uint64_t> multiplications;    // by number, of tcgen05.mma; empty: there are none
   std::vector<Cluster> clusters;
   std::array<Cluster, most_sections> sections;           // by Site::section
   std::map<std::vector<uint16_t>, uint64_t> block_kinds; // clusters of a block's warps, with the number of such blocks
@@ -196,6 +197,8 @@ public:
   void passed(emulator::Block& block, emulator::Warp& warp, const emulator::MicroOp& op) override;
   void accessed(emulator::Block& block, emulator::Warp& warp, const emulator::MicroOp& op,
                 const emulator::ObservedAccess& access) override;
+  void multiplied(emulator::Block& block, emulator::Warp& warp, const emulator::MicroOp& op,
+                  uint64_t multiplications) override;
   void block_ended(emulator::Block& block) override;
   void left_out(emulator::Block& block, emulator::Warp& warp, uint64_t instructions) override;
   void stream_executed(const emulator::Block& first, uint32_t number) override;
@@ -270,6 +273,7 @@ private:
   bool has_barriers_ = false;
   uint64_t local_stride_ = 0;
   emulator::TextureLayout textures_;
+  std::vector<bool> products_;  // by number: is it wgmma or tcgen05.mma?
   std::vector<uint8_t> copies_; // by number: accesses to shared memory for each that the emulator reports
   std::unordered_map<uint64_t, std::unique_ptr<BlockState>> running_;
   std::vector<std::unique_ptr<BlockState>> spare_;

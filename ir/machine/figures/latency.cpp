@@ -29,6 +29,8 @@ bool multiplies(const Form& form) {
 
 Figure memory_latency(const Machine& machine, const Form& form) {
   if (form.kind == InstructionClass::store) return {};
+  if (form.space == StateSpace::shared_cluster && machine.latency.shared_cluster.known)
+    return machine.latency.shared_cluster;
   if (is_shared(form.space)) return machine.latency.shared;
   if (form.space == StateSpace::constant || is_param(form.space)) return machine.latency.constant;
   if (form.kind == InstructionClass::atomic)
@@ -47,7 +49,7 @@ Figure convert_throughput(const Machine& machine, const Form& form) {
 
 // Lanes per clock, such that the machine instructions of the product take as long as its multiplications.
 Figure matrix_throughput(const Machine& machine, const Form& form) {
-  Figure figure = machine.throughput.matrix;
+  Figure figure = is_async_product(form) ? machine.throughput.matrix_async : machine.throughput.matrix;
   const double products = matrix_products(form) / weight_of(form, machine.compute_capability, false).instructions;
   if (!figure.known || products == 0) return {};
   figure.value *= lanes_of_warp / products;

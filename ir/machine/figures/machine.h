@@ -57,14 +57,15 @@ struct ThroughputFacts {
   Figure population_count, bit_field_extract, shuffle;
   Figure fp32, fp64, special_function;
   Figure load_store, barrier;
-  Figure matrix; // multiply-adds of two 16-bit numbers, by tensor cores; time of other types: matrix_work.h
+  Figure matrix;       // multiply-adds of two 16-bit numbers, by tensor cores; time of other types: matrix_work.h
+  Figure matrix_async; // the same by wgmma and tcgen05.mma, which read their operands from shared memory
 };
 
 // Clocks from issue until a dependent instruction may issue.
 struct LatencyFacts {
   Figure integer, integer_multiply_add, fp32, fp64, special_function;
-  Figure shared, l1, l2, dram, constant;
-  Figure matrix; // of m16n8k16, or the largest product below that
+  Figure shared, shared_cluster, l1, l2, dram, constant; // shared_cluster: another block's shared memory
+  Figure matrix;                                         // of m16n8k16, or the largest product below that
 };
 
 // Overhead of a launch in addition to its instructions.

@@ -10,7 +10,8 @@
 
 namespace ptxrewrite::ir {
 
-enum class FieldKind : uint8_t { capability, count, flag, register_unit, figure, optional_figure };
+// added_figure: like optional_figure, but files written before it was added lack it, which says that there is none.
+enum class FieldKind : uint8_t { capability, count, flag, register_unit, figure, optional_figure, added_figure };
 
 struct MachineField {
   std::string_view name;    // "latency.dram"
@@ -23,7 +24,8 @@ struct MachineField {
   Figure (*read)(const Machine&);
   void (*write)(Machine&, const Figure&);
 
-  bool may_be_guess() const { return kind == FieldKind::figure || kind == FieldKind::optional_figure; }
+  bool may_be_none() const { return kind == FieldKind::optional_figure || kind == FieldKind::added_figure; }
+  bool may_be_guess() const { return kind == FieldKind::figure || may_be_none(); }
 };
 
 std::span<const MachineField> machine_fields();

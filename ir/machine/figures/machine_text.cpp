@@ -48,7 +48,7 @@ std::string expected(const MachineField& field) {
                                  number_text(field.least), number_text(field.most));
   if (!field.unit.empty()) text += fmt::format(" ({})", field.unit);
   if (field.may_be_guess()) text += ", or a guess like \"" + number_text(std::max(field.least, 10.0)) + "?\"";
-  if (field.kind == FieldKind::optional_figure) text += ", or \"none\"";
+  if (field.may_be_none()) text += ", or \"none\"";
   return text;
 }
 
@@ -71,11 +71,12 @@ std::optional<Figure> value_of(const MachineField& field, const Node& node) {
     return whole ? std::optional(Figure(value)) : std::nullopt;
   case FieldKind::figure:
   case FieldKind::optional_figure:
+  case FieldKind::added_figure:
     break;
   }
   if (number) return Figure(value);
   if (!node.is(NodeKind::text)) return std::nullopt;
-  if (node.text == no_unit && field.kind == FieldKind::optional_figure) return Figure();
+  if (node.text == no_unit && field.may_be_none()) return Figure();
   if (!node.text.ends_with('?')) return std::nullopt;
   const std::optional<double> guessed = number_in(std::string_view(node.text).substr(0, node.text.size() - 1));
   return guessed ? std::optional(Figure(*guessed, true)) : std::nullopt;
@@ -202,7 +203,8 @@ private:
       section = field.section;
       const Node* table = section.empty() ? nullptr : document.find(section);
       place = table ? table->range : SourceRange{};
-      if (!said_.contains(&field)) missing += (missing.empty() ? "" : ", ") + std::string(field.key);
+      if (!said_.contains(&field) && field.kind != FieldKind::added_figure)
+        missing += (missing.empty() ? "" : ", ") + std::string(field.key);
     }
     tell();
   }

@@ -25,7 +25,24 @@ double time_of(ScalarType type) {
 
 } // namespace
 
+bool is_async_product(const Form& form) {
+  return (form.opcode == Opcode::wgmma && form.has(Modifier::mma_async)) ||
+         (form.opcode == Opcode::tcgen05 && form.has(Modifier::mma));
+}
+
+double tensor_memory_product_time(const Form& form) {
+  using enum Modifier;
+  if (form.has(kind_tf32)) return time_of(ScalarType::tf32);
+  if (form.has(kind_mxf4) || form.has(kind_mxf4nvf4)) return 4 / 16.0;
+  return form.has(kind_f16) || form.has(kind_ti16) ? 1 : 8 / 16.0;
+}
+
 double matrix_products(const Form& form) {
+  if (form.opcode == Opcode::wgmma && is_async_product(form)) {
+    constexpr unsigned rows_of_warp = 16;
+    const MatrixShape shape = matrix_shape(form);
+    return double(rows_of_warp) * shape.n * shape.k * time_of(form.type(1)) / (form.has(Modifier::sp) ? 2 : 1);
+  }
   const bool loads_or_stores = form.effects.reads_memory || form.effects.writes_memory;
   if ((form.kind != InstructionClass::matrix_mma && form.kind != InstructionClass::matrix_wmma) || loads_or_stores)
     return 0;

@@ -204,6 +204,21 @@ TEST_CASE("tensor cores reach the peaks of their data sheets and no more") {
   CHECK(2 * 4 * 8 * 8 * 4 / clocks * 80 * 1200e6 / 1e12 == doctest::Approx(110).epsilon(0.15));
 }
 
+// B200: 2.25 PFLOPS in half precision, 4.5 of 8 bits, 9 of 4 bits; each of four warps has 16 rows of wgmma.
+TEST_CASE("asynchronous products: one warp's share, and the time of a multiplication by kind") {
+  CHECK(matrix_products(form(known_form("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"))) == 16 * 256 * 16);
+  CHECK(matrix_products(form(known_form("wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32"))) == 16 * 8 * 8 * 2);
+  CHECK(matrix_products(form(known_form("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3"))) == 16 * 8 * 64 / 4);
+  const auto time = [](const std::string& kind) {
+    return tensor_memory_product_time(form(known_form("tcgen05.mma.cta_group::1.kind::" + kind)));
+  };
+  CHECK(time("f16") == 1);
+  CHECK(time("tf32") == 2);
+  CHECK(time("f8f6f4") == .5);
+  CHECK(time("i8") == .5);
+  CHECK(time("mxf4.block_scale.scale_vec::2X") == .25);
+}
+
 TEST_CASE("what is no product of one warp has no products") {
   CHECK(matrix_products(form(known_form("wmma.load.a.sync.aligned.row.m16n16k16.global.f16"))) == 0);
   CHECK(matrix_products(form(known_form("ldmatrix.sync.aligned.m8n8.x4.shared.b16"))) == 0);
