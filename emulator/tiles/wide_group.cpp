@@ -13,7 +13,9 @@ constexpr unsigned parts = 2; // registers along k, of eight rows or columns
 
 template <Kind kind>
 constexpr unsigned lines = kind == Kind::codes ? 2 : 1; // of a register, once codes have become bf16
-template <Kind kind> constexpr unsigned k_of = parts* lines<kind>* line_of(kind);
+template <Kind kind> constexpr unsigned k_of() {
+  return parts * lines<kind> * line_of(kind);
+}
 
 // Stores the elements of a line of each row, a vector for each element.
 template <Kind kind> WIDE_INLINE void store_elements(__m512i (&words)[4], float* to) {
@@ -35,12 +37,7 @@ template <Kind kind> [[WIDE_TARGET]] void decode_rows(const WideMethod& method, 
     load_lines(a[2 * part], a[2 * part + 1], words);
     if constexpr (kind == Kind::codes) {
       __m512i upper[4];
-#pragma GCC unroll 4
-      for (unsigned i = 0; i < 4; ++i) {
-        const Widened wide = widen_codes(*method.a_table, words[i]);
-        words[i] = wide.lower;
-        upper[i] = wide.upper;
-      }
+      widen_lines(*method.a_table, words, upper);
       store_elements<kind>(words, to + 2 * part * line_of(kind) * rows);
       store_elements<kind>(upper, to + (2 * part + 1) * line_of(kind) * rows);
     } else {
@@ -57,10 +54,11 @@ template <Kind kind>
 
 template <Kind kind, bool half_sums>
 [[WIDE_TARGET]] void multiply(const float* a, const float* b, const uint32_t* const* c, uint32_t* const* d) {
+  constexpr unsigned k_count = k_of<kind>();
   __m512 sums[columns];
   read_sums<half_sums>(c, sums);
 #pragma GCC unroll 8
-  for (unsigned k = 0; k < k_of<kind>; ++k) {
+  for (unsigned k = 0; k < k_count; ++k) {
     const __m512 element = _mm512_load_ps(a + k * rows);
 #pragma GCC unroll 8
     for (unsigned column = 0; column < columns; ++column)
@@ -72,7 +70,7 @@ template <Kind kind, bool half_sums>
 template <Kind kind> const WideGroup* group_of_kind(const WideForm& form) {
   static const WideGroup floats = {&decode_rows<kind>, &decode_columns<kind>, &multiply<kind, false>};
   static const WideGroup halves = {&decode_rows<kind>, &decode_columns<kind>, &multiply<kind, true>};
-  if (form.k != k_of<kind>) return nullptr;
+  if (form.k != k_of<kind>()) return nullptr;
   return form.has_half_sums ? &halves : &floats;
 }
 

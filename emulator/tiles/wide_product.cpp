@@ -101,12 +101,7 @@ template <Kind kind, unsigned parts, bool half_sums, bool sparse, bool scaled = 
     load_lines(operands.a[2 * part], operands.a[2 * part + 1], words);
     if constexpr (kind == Kind::codes) {
       __m512i upper[4];
-#pragma GCC unroll 4
-      for (unsigned i = 0; i < 4; ++i) {
-        const Widened wide = widen_codes(*method.a_table, words[i]);
-        words[i] = wide.lower;
-        upper[i] = wide.upper;
-      }
+      widen_lines(*method.a_table, words, upper);
       multiply_lines<kind, sparse, scaled>(words, b, metadata, part * 2 * line, scales, sums);
       multiply_lines<kind, sparse, scaled>(upper, b, metadata, part * 2 * line + line, scales, sums);
     } else {

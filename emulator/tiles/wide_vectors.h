@@ -120,6 +120,16 @@ WIDE_INLINE Widened widen_codes(const CodeTable& table, __m512i codes) {
   return {_mm512_unpacklo_epi8(low, high), _mm512_unpackhi_epi8(low, high)};
 }
 
+// Lines of codes as lines of bf16: the first eight elements of each in `words`, the last ones in `upper`.
+WIDE_INLINE void widen_lines(const CodeTable& table, __m512i (&words)[4], __m512i (&upper)[4]) {
+#pragma GCC unroll 4
+  for (unsigned i = 0; i < 4; ++i) {
+    const Widened wide = widen_codes(table, words[i]);
+    words[i] = wide.lower;
+    upper[i] = wide.upper;
+  }
+}
+
 // --- B ---
 //
 // Numbers in memory: line_of() elements of each of the eight columns, then the next ones along k. An element is at
