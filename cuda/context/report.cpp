@@ -25,8 +25,6 @@ std::vector<const Kernel*> launched_kernels(const std::list<std::unique_ptr<Modu
   return all;
 }
 
-constexpr size_t longest_name = 80; // in the table; the document has whole names
-
 std::string table(const std::vector<const Kernel*>& kernels, bool with_findings) {
   uint64_t total = 0;
   size_t width = 6;

@@ -58,7 +58,7 @@ std::string scores_text(const ProgramStudy& study, const std::vector<KernelStudy
   for (const KernelStudy& kernel : rows)
     for (const VersionSums& version : kernel.scores) {
       const bool is_first = &version == &kernel.scores.front();
-      table.rows.push_back({kernel.kernel, version.version, std::to_string(version.launches),
+      table.rows.push_back({shortened(kernel.kernel, longest_name), version.version, std::to_string(version.launches),
                             fmt::format("{:.0f}", version.instructions), fmt::format("{:.0f}", version.clocks),
                             fmt::format("{:.2f}", version.seconds * 1e6),
                             is_first ? percent(study.time_share(kernel, total)) : "",
@@ -126,7 +126,7 @@ std::string program_study_text(const ProgramStudy& study) {
     for (const Technique technique : techniques)
       table.columns.push_back({std::string(info_of(technique).name), true});
     for (const KernelStudy& kernel : rows) {
-      std::vector<std::string> row{kernel.kernel, std::to_string(kernel.launches),
+      std::vector<std::string> row{shortened(kernel.kernel, longest_name), std::to_string(kernel.launches),
                                    std::to_string(kernel.study ? kernel.study->baseline.warps : 0),
                                    percent(study.time_share(kernel, total))};
       for (const Technique technique : techniques)

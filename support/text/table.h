@@ -22,5 +22,6 @@ struct TextTable {
 // The beginning and the end of a longer text, "..." between them: at most `most` characters, of which there are eight
 // or more. Names of kernels that are instances of templates have thousands.
 std::string shortened(std::string_view text, size_t most);
+inline constexpr size_t longest_name = 80; // of a kernel in a table; documents have whole names
 
 } // namespace ptxrewrite
