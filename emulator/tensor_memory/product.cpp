@@ -393,7 +393,8 @@ private:
     std::memcpy(&eight, sums, sizeof eight);
     Words before{};
     if (issue_.adds) std::memcpy(&before, cells, sizeof before);
-    const Words sum = __builtin_convertvector(eight, Words), wrapped = sum + before;
+    using Bits = uint32_t __attribute__((vector_size(sizeof(Words)))); // whose sums wrap
+    const Words sum = __builtin_convertvector(eight, Words), wrapped = (Words)((Bits)sum + (Bits)before);
     // The sign of a sum that overflows differs from those of both terms.
     const Words overflows = ((wrapped ^ before) & (wrapped ^ sum)) < 0, limit = INT32_MAX ^ (before >> 31);
     const Words clamped = shape_.saturates ? (overflows ? limit : wrapped) : wrapped;
