@@ -471,8 +471,8 @@ private:
   unsigned number_; // 1: the second block of the pair
   RowPlaces places_;
   bool has_disabled_;
-  using ColumnsOfIndices =
-      std::array<uint8_t, 4>; // of the stored elements, relative to the first column of the indices
+  // Of the stored elements, relative to the first column of the indices.
+  using ColumnsOfIndices = std::array<uint8_t, 4>;
   std::array<ColumnsOfIndices, 16> columns_of_indices_ = {};
   unsigned rows_together_ = lanes_together; // whose sums are staged or multiplied as vectors
   LanesMethod wide_ = nullptr;              // for sixteen rows together

@@ -129,8 +129,7 @@ void set_memory(const ir::Machine& machine, const ir::Form& form, SiteCode& code
     code.latency = machine.latency.constant.value;
   } else {
     code.wait = Cause::wait_shared;
-    const bool is_remote = form.space == ir::StateSpace::shared_cluster && machine.latency.shared_cluster.known;
-    code.latency = is_remote ? machine.latency.shared_cluster.value : machine.latency.shared.value;
+    code.latency = ir::shared_latency(machine, form.space).value;
   }
 }
 

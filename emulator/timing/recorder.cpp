@@ -428,8 +428,8 @@ void Recorder::accessed(emulator::Block& block, emulator::Warp& warp, const emul
   case Space::cluster: { // another block's shared memory costs the same
     AccessCounts& counts = recording_.shared[op.instruction];
     ++counts.accesses;
-    if (products_[op.instruction]) // tensor cores read 8 rows of 16 bytes at once, which their layouts spread over
-                                   // banks
+    // Tensor cores read eight rows of 16 bytes at once, which their layouts spread over the banks.
+    if (products_[op.instruction])
       counts.port_clocks += static_cast<unsigned>(std::popcount(lanes.mask)) * access.bytes / shared_bytes_per_clock;
     else
       counts.port_clocks += copies_[op.instruction] * memo_.cost(lanes, true, op.instruction).port_clocks;

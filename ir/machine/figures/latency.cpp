@@ -29,9 +29,7 @@ bool multiplies(const Form& form) {
 
 Figure memory_latency(const Machine& machine, const Form& form) {
   if (form.kind == InstructionClass::store) return {};
-  if (form.space == StateSpace::shared_cluster && machine.latency.shared_cluster.known)
-    return machine.latency.shared_cluster;
-  if (is_shared(form.space)) return machine.latency.shared;
+  if (is_shared(form.space)) return shared_latency(machine, form.space);
   if (form.space == StateSpace::constant || is_param(form.space)) return machine.latency.constant;
   if (form.kind == InstructionClass::atomic)
     return machine.latency.l2.known ? machine.latency.l2 : machine.latency.dram;
@@ -85,6 +83,11 @@ Figure integer_throughput(const Machine& machine, const Form& form) {
 }
 
 } // namespace
+
+Figure shared_latency(const Machine& machine, StateSpace space) {
+  const bool is_remote = space == StateSpace::shared_cluster && machine.latency.shared_cluster.known;
+  return is_remote ? machine.latency.shared_cluster : machine.latency.shared;
+}
 
 Figure latency(const Machine& machine, const Form& form) {
   switch (form.kind) {

@@ -6,6 +6,9 @@
 
 namespace ptxrewrite::ir {
 
+// Of a load of shared memory: the block's own, or another block's of its cluster.
+Figure shared_latency(const Machine& machine, StateSpace space);
+
 // Clocks from issue until an instruction that reads the result may issue, for the last machine instruction of an
 // expansion. Loads are assumed to hit in the first-level cache, or to go to memory on machines without one. Unknown for
 // instructions without a result, such as stores, barriers and branches.
