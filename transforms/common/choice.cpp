@@ -39,33 +39,17 @@ double ratio(const KernelCost& after, const KernelCost& before, uint32_t ir::Mac
   return sum;
 }
 
-// Cost by the model alone.
-struct ModelCost : KernelCost {
-  ModelCost(const ir::Function& function, AnalysisCache& analyses) : ModelCost(function, analyses.lowerings()) {}
-  ModelCost(const ir::Function& function, ir::LoweringStore& lowerings) {
-    // As ptxas reads it: after a branch that compares an index with a number, the index is replaced by that number, but
-    // not if a rewritten kernel computes with it before the branch.
-    if (ir::may_have_equalities(function)) {
-      ir::Function text(function);
-      ir::use_equalities(text);
-      add(text, lowerings);
-    } else {
-      add(function, lowerings);
-    }
-  }
-
-private:
-  void add(const ir::Function& text, ir::LoweringStore& lowerings) {
-    ir::ControlFlow flow(text);
-    ir::DominatorTree dominators(text, flow);
-    ir::LoopForest loops(text, flow, dominators);
-    InstructionCosts costs(text, loops, lowerings);
-    for (ir::BlockId block : text.layout)
-      for (ir::InstructionId id : text.instructions_in(block))
-        weighted += costs.of(id);
-    instructions = costs.static_instructions();
-  }
-};
+void add_costs(ModelCost& cost, const ir::Function& text, ir::LoweringStore& lowerings) {
+  ir::ControlFlow flow(text);
+  ir::DominatorTree dominators(text, flow);
+  ir::LoopForest loops(text, flow, dominators);
+  InstructionCosts costs(text, loops, lowerings);
+  cost.by_instruction.assign(text.instructions.size(), 0);
+  for (ir::BlockId block : text.layout)
+    for (ir::InstructionId id : text.instructions_in(block))
+      cost.weighted += cost.by_instruction[id.index()] = costs.of(id);
+  cost.instructions = costs.static_instructions();
+}
 
 // Returns what ptxas answers, or that the answer is pending. Errors are answers, too.
 Assemblies::Answer ask(const ir::Function& function, const std::vector<std::string>& architectures,
@@ -79,6 +63,18 @@ Assemblies::Answer ask(const ir::Function& function, const std::vector<std::stri
 }
 
 } // namespace
+
+ModelCost::ModelCost(const ir::Function& function, ir::LoweringStore& lowerings) {
+  // As ptxas reads it: after a branch that compares an index with a number, the index is replaced by that number, but
+  // not if a rewritten kernel computes with it before the branch.
+  if (ir::may_have_equalities(function)) {
+    ir::Function text(function);
+    ir::use_equalities(text);
+    add_costs(*this, text, lowerings);
+  } else {
+    add_costs(*this, function, lowerings);
+  }
+}
 
 KernelCost model_cost_of(const ir::Function& function) {
   ir::LoweringStore lowerings;
@@ -119,12 +115,15 @@ bool loses(const KernelCost& after, const KernelCost& before) {
   return false;
 }
 
+double needed_saving(const KernelCost& before, bool is_variant, double least_gain) {
+  return is_variant ? std::max(4.0, before.weighted / 20) : before.weighted * least_gain;
+}
+
 bool wins(const KernelCost& after, const KernelCost& before, bool is_variant, double least_gain) {
   if (!are_assembled(after, before)) {
     if (after.instructions > before.instructions) return false;
     const double saved = before.weighted - after.weighted;
-    return is_variant ? saved >= std::max(4.0, before.weighted / 20)
-                      : saved > 0 && saved >= before.weighted * least_gain;
+    return saved > 0 && saved >= needed_saving(before, is_variant, least_gain);
   }
   if (loses(after, before)) return false;
   bool fewer = false;
@@ -139,6 +138,13 @@ bool is_better(const KernelCost& a, const KernelCost& b, const KernelCost& befor
   double second = ratio(b, before, &ir::MachineFigures::instructions);
   if (first != second) return first < second;
   return ratio(a, before, &ir::MachineFigures::registers) < ratio(b, before, &ir::MachineFigures::registers);
+}
+
+std::string comparison_with_bound(double saving, const KernelCost& before) {
+  char text[160];
+  std::snprintf(text, sizeof text, "by the model, %.0f of %.0f machine instructions, weighted by loop depth", saving,
+                before.weighted);
+  return text;
 }
 
 std::string comparison(const KernelCost& after, const KernelCost& before) {

@@ -23,7 +23,13 @@ struct KernelCost {
   FiguresByArchitecture figures;
 };
 
-// Cost by the model alone. `function` must be in SSA form.
+// Cost by the model alone, of a function in SSA form.
+struct ModelCost : KernelCost {
+  ModelCost(const ir::Function& function, ir::LoweringStore& lowerings);
+  ModelCost(const ir::Function& function, AnalysisCache& analyses) : ModelCost(function, analyses.lowerings()) {}
+
+  std::vector<double> by_instruction; // the summands of `weighted`, by InstructionId
+};
 KernelCost model_cost_of(const ir::Function& function);
 // Cost of a candidate. Without architectures, ptxas is not used and the call cannot fail. Otherwise, figures that are
 // not known yet (transforms/manager/assemblies.h) are left out; the choice by the model is then provisional and is
@@ -47,16 +53,21 @@ inline double least_gain_by(const std::vector<std::string>& architectures, doubl
   return architectures.empty() ? bound_of_model : 0;
 }
 
+// What a rewritten kernel must save of `weighted`, by the model: one that replaces the original the part `least_gain`
+// of it, a variant beside it at least four instructions and 5 percent.
+double needed_saving(const KernelCost& before, bool is_variant, double least_gain);
 // Is the rewritten kernel better? If both have figures of ptxas, these decide: it must not spill more, lose occupancy
-// or take more instructions on any architecture, and must take fewer on at least one. By the model, a kernel that
-// replaces the original must save the part `least_gain` of it, and a variant beside it at least four instructions and 5
-// percent; and the static code size may not grow, as it does if a loop becomes short enough to be unrolled.
+// or take more instructions on any architecture, and must take fewer on at least one. By the model, it must save
+// needed_saving(), and the static code size may not grow, as it does if a loop becomes short enough to be unrolled.
 bool wins(const KernelCost& after, const KernelCost& before, bool is_variant, double least_gain);
 // Is the rewritten kernel worse on any architecture: more instructions, more spills, fewer warps on an SM? By the model
 // alone: more instructions.
 bool loses(const KernelCost& after, const KernelCost& before);
 // Which of two accepted kernels is better: the smaller sum of relative instruction counts, then of registers.
 bool is_better(const KernelCost& a, const KernelCost& b, const KernelCost& before);
+
+// "4 machine instructions of 96, weighted by loop depth, by the model", for candidates that cannot save `saving`.
+std::string comparison_with_bound(double saving, const KernelCost& before);
 
 // "sm_80: 32 to 29 instructions, 18 to 16 registers; ..."
 std::string comparison(const KernelCost& after, const KernelCost& before);

@@ -1,7 +1,9 @@
-// Chooses the sites of a family: all of them if that wins, otherwise subsets by repeated halving, within the budget.
+// Chooses the sites of a family: all of them if that wins, otherwise subsets, within the budget: those without launch
+// conditions if the gain is too small for a variant, halves if some sites do harm.
 #include "transforms/common/family.h"
 
 #include "transforms/common/choice.h"
+#include "transforms/common/gain_bound.h"
 #include "transforms/common/kept_original.h"
 
 #include <algorithm>
@@ -32,12 +34,18 @@ private:
   };
 
   DischargePolicy policy();
-  std::optional<Try> apply(SiteFilter filter);
+  std::optional<Try> apply(SiteFilter filter) { return apply(std::move(filter), policy_); }
+  std::optional<Try> apply(SiteFilter filter, DischargePolicy policy);
   // Applies the family's finisher; returns nothing if it changes nothing.
   std::optional<Try> finished(const Try& one) const;
   // Evaluates a rewritten kernel, alone and with the finisher. Returns true if it becomes the best so far.
   bool weigh(std::optional<Try> next);
   bool weigh_as_it_is(Try next);
+  bool is_harmed(const KernelCost& cost) const {
+    return cost.weighted > before_.weighted || cost.instructions > before_.instructions;
+  }
+  // Tries parts of the sites after all of them together did not win.
+  void try_parts(const std::vector<RewriteSite>& sites);
   void search(const std::vector<RewriteSite>& sites);
   bool measure_original();
   // The same without rewrites that require an alignment at launch, if that is a variant of its own that pays: it runs
@@ -56,6 +64,9 @@ private:
   std::optional<Try> best_;
   unsigned left_ = 0; // kernels that may still be evaluated
   std::string lost_;  // why the last one was rejected
+  // The same as a kind. A gain by the model that is below the bounds of wins() is the sum of all sites' gains, so that
+  // parts of the sites gain less. The answers of ptxas are not sums: a part may gain more.
+  enum class Loss : uint8_t { harm, small_gain, small_gain_of_variant } lost_by_ = Loss::harm;
 };
 
 DischargePolicy FamilyChoice::policy() {
@@ -67,8 +78,8 @@ DischargePolicy FamilyChoice::policy() {
   return policy;
 }
 
-std::optional<FamilyChoice::Try> FamilyChoice::apply(SiteFilter filter) {
-  Try one{Attempt(function_, policy_, family_.name), {}};
+std::optional<FamilyChoice::Try> FamilyChoice::apply(SiteFilter filter, DischargePolicy policy) {
+  Try one{Attempt(function_, policy, family_.name), {}};
   if (!family_.apply(one.attempt, filter, context_)) return std::nullopt;
   one.sites = filter.taken();
   return one;
@@ -109,15 +120,26 @@ bool FamilyChoice::weigh(std::optional<Try> next) {
 }
 
 bool FamilyChoice::weigh_as_it_is(Try next) {
+  // A kernel that already is a variant is replaced in place.
+  const bool stands_beside = next.attempt.needs_original() && !original_of(function_);
+  const double least_gain = least_gain_by(architectures_, least_local_gain);
+  const Loss small_gain = stands_beside ? Loss::small_gain_of_variant : Loss::small_gain;
+  if (architectures_.empty()) {
+    const double least = needed_saving(before_, stands_beside, least_gain);
+    if (context_.analyses.of<GainBound>(function_).most_saved_by(next.attempt.function()) < least) {
+      lost_by_ = small_gain;
+      lost_ = std::to_string(next.sites.size()) + " site(s) would not save " + comparison_with_bound(least, before_);
+      return false;
+    }
+  }
   left_ -= left_ > 0;
   Result<KernelCost> cost = cost_of(next.attempt.function(), architectures_, context_);
   if (!cost) {
     lost_ = "the rewritten kernel is not assembled: " + cost.error().message;
     return false;
   }
-  // A kernel that already is a variant is replaced in place.
-  const bool stands_beside = next.attempt.needs_original() && !original_of(function_);
-  if (!wins(*cost, before_, stands_beside, least_gain_by(architectures_, least_local_gain))) {
+  if (!wins(*cost, before_, stands_beside, least_gain)) {
+    lost_by_ = !architectures_.empty() || is_harmed(*cost) ? Loss::harm : small_gain;
     lost_ = std::to_string(next.sites.size()) + " site(s) would make it " + comparison(*cost, before_);
     return false;
   }
@@ -125,6 +147,22 @@ bool FamilyChoice::weigh_as_it_is(Try next) {
   best_ = std::move(next);
   best_cost_ = *std::move(cost);
   return true;
+}
+
+void FamilyChoice::try_parts(const std::vector<RewriteSite>& sites) {
+  switch (lost_by_) {
+  case Loss::harm:
+    search(sites);
+    break;
+  case Loss::small_gain_of_variant: {
+    DischargePolicy in_place = policy_;
+    in_place.launch = false;
+    weigh(apply(SiteFilter(), in_place));
+    break;
+  }
+  case Loss::small_gain:
+    break;
+  }
 }
 
 // Searches by halving: the sites of a winning half are kept, a losing half is split again.
@@ -167,16 +205,14 @@ std::optional<FamilyChoice::Try> FamilyChoice::without_alignment(const Try& chos
   if (!chosen.attempt.needs_alignment() || original_of(function_)) return std::nullopt;
   DischargePolicy policy = policy_;
   policy.alignment = false;
-  Try weaker{Attempt(function_, policy, family_.name), {}};
-  SiteFilter every;
-  if (!family_.apply(weaker.attempt, every, context_) || !weaker.attempt.needs_original()) return std::nullopt;
-  weaker.sites = every.taken();
+  std::optional<Try> weaker = apply(SiteFilter(), policy);
+  if (!weaker || !weaker->attempt.needs_original()) return std::nullopt;
   if (context_.options.flag("force")) return weaker;
-  Result<KernelCost> cost = cost_of(weaker.attempt.function(), architectures_, context_);
+  Result<KernelCost> cost = cost_of(weaker->attempt.function(), architectures_, context_);
   // The model does not count the gain of loads that need not wait for stores.
   const bool is_modelled = architectures_.empty();
   if (!cost || (is_modelled ? loses(*cost, before_) : !wins(*cost, before_, true, 0))) return std::nullopt;
-  weaker.attempt.remark(comparison(*cost, before_), function_.header_range);
+  weaker->attempt.remark(comparison(*cost, before_), function_.header_range);
   return weaker;
 }
 
@@ -204,7 +240,7 @@ Change FamilyChoice::run() {
   if (!measure_original()) return Change::unchanged;
   const std::vector<RewriteSite> sites = all->sites;
   weigh(std::move(all));
-  if (!best_) search(sites);
+  if (!best_) try_parts(sites);
   if (!best_) {
     context_.remarks.emplace_back("left as it is: " + lost_, function_.header_range);
     return Change::unchanged;

@@ -8,6 +8,7 @@
 
 #include "ir/edit/dead_code.h"
 #include "transforms/common/choice.h"
+#include "transforms/common/gain_bound.h"
 #include "transforms/composite/composite_bytes.h"
 #include "transforms/composite/composite_dot.h"
 #include "transforms/composite/composite_elements.h"
@@ -166,6 +167,7 @@ private:
   std::optional<Families> listed_families() const;
   Candidate attempt(Families families, Eagerness eagerness) const;
   Change choose(Families families);
+  bool may_win(const Candidate& candidate);
   // Keeps the candidate if it is the best so far.
   void weigh(Candidate candidate);
   Change commit(Candidate candidate, const std::string& why);
@@ -207,7 +209,18 @@ Candidate LegalComposite::attempt(Families families, Eagerness eagerness) const 
   return candidate;
 }
 
+// By the model, for candidates without neutral rules.
+bool LegalComposite::may_win(const Candidate& candidate) {
+  if (!architectures_.empty()) return true;
+  const double least = needed_saving(before_, false, least_gain_of_other_expressions);
+  if (context_.analyses.of<GainBound>(function_).most_saved_by(*candidate.function) >= least) return true;
+  lost_ += (lost_.empty() ? "" : "; ") + listed(candidate.taken) + " would not save " +
+           comparison_with_bound(least, before_);
+  return false;
+}
+
 void LegalComposite::weigh(Candidate candidate) {
+  if (!may_win(candidate)) return;
   const Result<KernelCost> cost = cost_of(*candidate.function, architectures_, context_);
   if (!cost) {
     lost_ += (lost_.empty() ? "" : "; ") + listed(candidate.taken) + " is not assembled: " + cost.error().message;

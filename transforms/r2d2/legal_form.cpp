@@ -6,6 +6,7 @@
 
 #include "transforms/common/attempt.h"
 #include "transforms/common/choice.h"
+#include "transforms/common/gain_bound.h"
 #include "transforms/common/kept_original.h"
 #include "transforms/r2d2/common_base.h"
 #include "transforms/r2d2/host_coefficients.h"
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
 #include <map>
 
 namespace ptxrewrite::transforms::legal {
@@ -61,6 +63,7 @@ private:
   struct Step {
     Attempt* attempt = nullptr; // nullptr if no candidate is applied
     unsigned subset = 0;
+    double most_saved = 0;               // by the machine model, see gain_bound.h
     std::optional<bool> bases_at_launch; // set after a candidate that depends on it was applied: candidate 3 will
                                          // follow
   };
@@ -69,7 +72,9 @@ private:
   void extend(Choice& choice, const Step& step);
   void extend(Choice& choice, const Step& step, size_t next, std::optional<bool> bases_at_launch,
               AnalysisCache& analyses);
-  void weigh(Choice& choice, const Attempt& attempt, unsigned subset);
+  void weigh(Choice& choice, const Attempt& attempt, double most_saved, unsigned subset);
+  // Without a bound if ptxas is asked.
+  double most_saved_by(const Choice& choice, const Attempt& attempt);
   // Candidate 4, requested by name: not compared with ordinary blocks.
   std::optional<Change> make_persistent_form(const Combination& available);
 
@@ -138,6 +143,15 @@ struct LegalForm::Choice {
   KernelCost best_cost;
   unsigned best_subset = 0;
   std::map<unsigned, std::string> lost; // why a subset was rejected
+  std::vector<double> most_saved_alone; // by each of `available`; of both ways of a candidate with bases the larger one
+
+  // Can a step with all further candidates save what it must? Bounds are taken as sums.
+  bool may_win(const Step& step) const {
+    double most = step.most_saved;
+    for (size_t i = std::bit_width(step.subset); i < available.size(); ++i)
+      most += most_saved_alone[i];
+    return most >= needed_saving(before, step.attempt->needs_original(), least_gain_of_other_expressions);
+  }
 
   std::string name_of_subset(unsigned subset) const {
     Combination combination;
@@ -148,7 +162,14 @@ struct LegalForm::Choice {
 };
 
 // Among equals the smaller number is kept, so that the result does not depend on the search order.
-void LegalForm::weigh(Choice& choice, const Attempt& attempt, unsigned subset) {
+void LegalForm::weigh(Choice& choice, const Attempt& attempt, double most_saved, unsigned subset) {
+  const double least_gain = least_gain_by(choice.machines, least_gain_of_other_expressions);
+  const double least = needed_saving(choice.before, attempt.needs_original(), least_gain);
+  if (most_saved < least) {
+    choice.lost[subset] =
+        choice.name_of_subset(subset) + " would not save " + comparison_with_bound(least, choice.before);
+    return;
+  }
   Result<KernelCost> cost = cost_of(attempt.function(), choice.machines, context_);
   if (!cost) {
     choice.lost[subset] = choice.name_of_subset(subset) + " is not assembled: " + cost.error().message;
@@ -156,7 +177,6 @@ void LegalForm::weigh(Choice& choice, const Attempt& attempt, unsigned subset) {
   }
   const size_t guard = attempt.guard_instructions();
   bool guard_pays = guard == 0 || cost->weighted + double(guard) <= choice.before.weighted;
-  const double least_gain = least_gain_by(choice.machines, least_gain_of_other_expressions);
   if (!guard_pays || !wins(*cost, choice.before, attempt.needs_original(), least_gain)) {
     choice.lost[subset] = choice.name_of_subset(subset) + " would make it " + comparison(*cost, choice.before);
     return;
@@ -176,19 +196,25 @@ void LegalForm::extend(Choice& choice, const Step& step, size_t next, std::optio
   const ir::Function& kernel = step.attempt ? step.attempt->function() : function_;
   Attempt attempt = step.attempt ? *step.attempt : Attempt(function_, policy_);
   if (!apply(choice.available[next], {attempt, kernel, analyses}, bases_at_launch.value_or(false), false)) return;
-  const Step reached{&attempt, step.subset | 1u << next, bases_at_launch};
+  const Step reached{&attempt, step.subset | 1u << next, most_saved_by(choice, attempt), bases_at_launch};
+  if (!step.attempt) choice.most_saved_alone[next] = std::max(choice.most_saved_alone[next], reached.most_saved);
   const bool is_last = choice.available[next] == host_coefficients;
-  if (is_last || !bases_at_launch.value_or(false)) weigh(choice, attempt, reached.subset);
-  if (!is_last) extend(choice, reached);
+  if (is_last || !bases_at_launch.value_or(false)) weigh(choice, attempt, reached.most_saved, reached.subset);
+  if (!is_last && choice.may_win(reached)) extend(choice, reached);
+}
+
+double LegalForm::most_saved_by(const Choice& choice, const Attempt& attempt) {
+  if (!choice.machines.empty()) return std::numeric_limits<double>::infinity();
+  return context_.analyses.of<GainBound>(function_).most_saved_by(attempt.function());
 }
 
 // Combinations with a common prefix share the prefix, and candidates that start from the same kernel share its
-// analyses.
+// analyses. Later candidates are tried first, so that their savings alone are known where they may follow a step.
 void LegalForm::extend(Choice& choice, const Step& step) {
   AnalysisCache own = AnalysisCache::beside(context_.analyses);
   AnalysisCache& analyses = step.attempt ? own : context_.analyses;
   const bool can_move_bases = contains(choice.available, host_coefficients);
-  for (size_t next = std::bit_width(step.subset); next < choice.available.size(); ++next) {
+  for (size_t next = choice.available.size(); next-- > size_t(std::bit_width(step.subset));) {
     const unsigned candidate = choice.available[next];
     if (candidate == common_base) {
       extend(choice, step, next, std::nullopt, analyses);
@@ -205,7 +231,8 @@ Change LegalForm::choose(const Combination& available) {
   std::vector<std::string> machines = architectures_to_ask(function_.module(), context_);
   std::optional<KernelCost> before = cost_of_original(function_, machines, context_);
   if (!before) return Change::unchanged;
-  Choice choice{available, std::move(machines), *std::move(before), {}, {}, 0, {}};
+  Choice choice{
+      available, std::move(machines), *std::move(before), {}, {}, 0, {}, std::vector<double>(available.size())};
   extend(choice, {});
   if (!choice.best) {
     std::string lost;

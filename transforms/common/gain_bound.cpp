@@ -1,0 +1,106 @@
+// Compares a candidate with its original, instruction by instruction; see gain_bound.h.
+#include "transforms/common/gain_bound.h"
+
+#include "transforms/common/choice.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace ptxrewrite::transforms::legal {
+
+GainBound::GainBound(const ir::Function& original, AnalysisCache& analyses)
+    : original_(original), def_use_(original), costs_(analyses.of<ModelCost>(original).by_instruction) {}
+
+// Marks the instructions of the original whose cost a candidate may save.
+class GainBound::Comparison {
+public:
+  Comparison(const GainBound& bound, const ir::Function& candidate)
+      : original_(bound.original_), def_use_(bound.def_use_), candidate_(candidate),
+        unchanged_(bound.original_.instructions.size()), unneeded_(bound.original_.instructions.size()),
+        may_be_saved_(bound.original_.instructions.size()) {}
+
+  const std::vector<bool>& run() {
+    compare_instructions();
+    compare_edges();
+    for (auto block = original_.layout.rbegin(); block != original_.layout.rend(); ++block)
+      for (ir::InstructionId id = original_.blocks[*block].last; id; id = original_.instructions[id].previous)
+        if (!unchanged_[id.index()] || is_dead(id)) mark_unneeded(id);
+    return may_be_saved_;
+  }
+
+private:
+  bool is_unchanged(ir::InstructionId id) const {
+    const ir::Instruction &before = original_.instructions[id], &after = candidate_.instructions[id];
+    return before.block == after.block && before.kind == after.kind && before.form == after.form &&
+           before.guard == after.guard && before.guard_negated == after.guard_negated &&
+           std::ranges::equal(original_.operands_of(id), candidate_.operands_of(id));
+  }
+
+  // The sources of new and rewritten instructions may be combined with them.
+  void compare_instructions() {
+    for (ir::BlockId block : candidate_.layout)
+      for (ir::InstructionId id : candidate_.instructions_in(block)) {
+        const bool is_new = id.index() >= unchanged_.size();
+        if (!is_new && is_unchanged(id))
+          unchanged_[id.index()] = true;
+        else
+          mark_sources(candidate_, id);
+      }
+  }
+
+  void compare_edges() {
+    for (ir::EdgeId edge : original_.edges.ids())
+      if (!std::ranges::equal(original_.arguments(edge), candidate_.arguments(edge)))
+        for (ir::ValueId argument : original_.arguments(edge))
+          mark_definition(argument);
+  }
+
+  // In the candidate, does nothing read a result of this instruction? Readers come later in reverse order, except along
+  // the back edges of loops, which are no uses by instructions.
+  bool is_dead(ir::InstructionId id) const {
+    bool is_read = false, has_readers = false;
+    ir::for_each_definition(original_, id, [&](ir::ValueId value) {
+      for (const ir::Use& use : def_use_.uses(value)) {
+        has_readers = true;
+        is_read |= !use.instruction || !unneeded_[use.instruction.index()];
+      }
+    });
+    return has_readers && !is_read;
+  }
+
+  void mark_unneeded(ir::InstructionId id) {
+    unneeded_[id.index()] = may_be_saved_[id.index()] = true;
+    mark_sources(original_, id);
+    ir::for_each_definition(original_, id, [&](ir::ValueId value) {
+      for (const ir::Use& use : def_use_.uses(value))
+        if (use.instruction) may_be_saved_[use.instruction.index()] = true;
+    });
+  }
+
+  void mark_sources(const ir::Function& function, ir::InstructionId id) {
+    ir::for_each_use(function, id, [&](ir::ValueId value) { mark_definition(value); });
+  }
+
+  void mark_definition(ir::ValueId value) {
+    if (value.index() >= original_.values.size()) return; // added by the candidate
+    if (const ir::InstructionId id = def_use_.definition(value).instruction) may_be_saved_[id.index()] = true;
+  }
+
+  const ir::Function& original_;
+  const ir::DefUse& def_use_;
+  const ir::Function& candidate_;
+  std::vector<bool> unchanged_, unneeded_, may_be_saved_; // by InstructionId of the original
+};
+
+double GainBound::cost_of_changes(const ir::Function& candidate) const {
+  // A candidate with other control flow may save any part.
+  if (candidate.layout != original_.layout || candidate.edges.size() != original_.edges.size())
+    return std::numeric_limits<double>::infinity();
+  const std::vector<bool> may_be_saved = Comparison(*this, candidate).run();
+  double sum = 0;
+  for (size_t i = 0; i < costs_.size(); ++i)
+    if (may_be_saved[i]) sum += costs_[i];
+  return sum;
+}
+
+} // namespace ptxrewrite::transforms::legal
