@@ -140,9 +140,10 @@ bool is_better(const KernelCost& a, const KernelCost& b, const KernelCost& befor
   return ratio(a, before, &ir::MachineFigures::registers) < ratio(b, before, &ir::MachineFigures::registers);
 }
 
-std::string comparison_with_bound(double saving, const KernelCost& before) {
+std::string too_small_gain(double needed, const KernelCost& before) {
   char text[160];
-  std::snprintf(text, sizeof text, "by the model, %.0f of %.0f machine instructions, weighted by loop depth", saving,
+  std::snprintf(text, sizeof text,
+                "cannot save %.1f of %.0f machine instructions, weighted by loop depth, by the model", needed,
                 before.weighted);
   return text;
 }

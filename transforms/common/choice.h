@@ -66,8 +66,8 @@ bool loses(const KernelCost& after, const KernelCost& before);
 // Which of two accepted kernels is better: the smaller sum of relative instruction counts, then of registers.
 bool is_better(const KernelCost& a, const KernelCost& b, const KernelCost& before);
 
-// "4 machine instructions of 96, weighted by loop depth, by the model", for candidates that cannot save `saving`.
-std::string comparison_with_bound(double saving, const KernelCost& before);
+// "cannot save 4.8 of 96 machine instructions, weighted by loop depth, by the model"
+std::string too_small_gain(double needed, const KernelCost& before);
 
 // "sm_80: 32 to 29 instructions, 18 to 16 registers; ..."
 std::string comparison(const KernelCost& after, const KernelCost& before);

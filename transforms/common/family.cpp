@@ -128,7 +128,7 @@ bool FamilyChoice::weigh_as_it_is(Try next) {
     const double least = needed_saving(before_, stands_beside, least_gain);
     if (context_.analyses.of<GainBound>(function_).most_saved_by(next.attempt.function()) < least) {
       lost_by_ = small_gain;
-      lost_ = std::to_string(next.sites.size()) + " site(s) would not save " + comparison_with_bound(least, before_);
+      lost_ = std::to_string(next.sites.size()) + " site(s) " + too_small_gain(least, before_);
       return false;
     }
   }

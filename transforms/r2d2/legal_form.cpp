@@ -166,8 +166,7 @@ void LegalForm::weigh(Choice& choice, const Attempt& attempt, double most_saved,
   const double least_gain = least_gain_by(choice.machines, least_gain_of_other_expressions);
   const double least = needed_saving(choice.before, attempt.needs_original(), least_gain);
   if (most_saved < least) {
-    choice.lost[subset] =
-        choice.name_of_subset(subset) + " would not save " + comparison_with_bound(least, choice.before);
+    choice.lost[subset] = choice.name_of_subset(subset) + " " + too_small_gain(least, choice.before);
     return;
   }
   Result<KernelCost> cost = cost_of(attempt.function(), choice.machines, context_);
