@@ -103,6 +103,7 @@ private:
     const Execution* execution = nullptr;
     Range range;
     LaneValue address;
+    bool loads_numbers = false;  // all lanes get the same value
     uint64_t size = 0;           // bytes of a lane
     std::optional<size_t> guess; // of the plan
     Label slow = nullptr, done = nullptr;
@@ -126,7 +127,7 @@ private:
   std::vector<Value> checked_hosts(Access& access, const std::vector<Value>& places, uint64_t bytes, Value good);
   void arrive(Access& access, std::vector<Value> loaded);
   void skip_without_lanes(Access& access);
-  void emit_slow(Access& access, const OpUses& uses, bool as_numbers);
+  void emit_slow(Access& access, const OpUses& uses);
   void emit_number_load(Access& access);
   void emit_number_store(Access& access);
   LanePlaces places_of(const Access& access) const;

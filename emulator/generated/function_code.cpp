@@ -272,4 +272,9 @@ std::string_view FunctionCode::instruction_text(uint32_t index) const {
   return source.form_of(ir::InstructionId(op(index).instruction - function.first_instruction)).mnemonic;
 }
 
+bool loads_own_memory(const MicroOp& op) {
+  const auto space = static_cast<Space>(op.flags & 0xff);
+  return space == Space::local || space == Space::generic;
+}
+
 } // namespace ptxrewrite::emulator::generated

@@ -93,4 +93,7 @@ private:
   std::unordered_map<uint32_t, std::vector<uint32_t>> live_; // by instruction
 };
 
+// Whether a load from one address can give each lane another value: local memory, which generic addresses reach, too.
+bool loads_own_memory(const MicroOp& op);
+
 } // namespace ptxrewrite::emulator::generated

@@ -130,13 +130,12 @@ void Emitter::skip_without_lanes(Access& access) {
   ir_.place_at(executes);
 }
 
-// `as_numbers`: all lanes have loaded from one address.
-void Emitter::emit_slow(Access& access, const OpUses& uses, bool as_numbers) {
+void Emitter::emit_slow(Access& access, const OpUses& uses) {
   ir_.place_at(access.slow);
   call_handler(access.index, uses, *access.execution, access.guess);
   std::vector<Value> loaded;
   for (const LaneUse& destination : uses.destinations) {
-    if (as_numbers) {
+    if (access.loads_numbers) {
       ir_.use_scalars();
       const Value lane =
           ir_.mul(ir_.zext(first_lane(*access.execution), 64), ir_.scalar_constant(64, access.memory.bytes));
@@ -210,6 +209,8 @@ void Emitter::emit_number_load(Access& access) {
                            Memory::device);
     if (access.execution->guarded)
       value = ir_.select(vector_of(access.execution->guard), ir_.splat(value), canonical_vector_of(access.old[i]));
+    else if (!access.loads_numbers)
+      value = ir_.splat(value);
     loaded.push_back(value);
   }
   arrive(access, loaded);
@@ -404,8 +405,8 @@ void Emitter::emit_load(uint32_t index, const OpInfo& info, const Execution& exe
   const bool found = find_range(op, info.memory, access.range);
   const bool uniform_address =
       info.kind == OpKind::fixed_load || read(op.source[0], info.memory.narrow_base ? 32 : 64).is_uniform();
-  const bool local = static_cast<Space>(op.flags & 0xff) == Space::local;
-  const bool as_numbers = uniform_address && !execution.guarded && !local;
+  access.loads_numbers =
+      uniform_address && !execution.guarded && (info.kind == OpKind::fixed_load || !loads_own_memory(op));
   for (const LaneUse& destination : uses.destinations)
     if (plan_.slots.at(destination.lanes.offset()).in_frame) return emit_call(index, info, execution);
   if (found && is_always_inside(access, info)) return emit_known_load(access, uses);
@@ -428,15 +429,16 @@ void Emitter::emit_load(uint32_t index, const OpInfo& info, const Execution& exe
     else
       emit_chosen_lanes(access, false);
   }
-  emit_slow(access, uses, as_numbers);
+  emit_slow(access, uses);
   ir_.place_at(access.done);
   for (size_t i = 0; i < uses.destinations.size(); ++i) {
     LaneValue value;
     value.bits = access.bits();
-    const Value phi = ir_.llvm.BuildPhi(ir_.builder, as_numbers ? ir_.scalar(value.bits) : ir_.vector(value.bits), "");
+    const Type type = access.loads_numbers ? ir_.scalar(value.bits) : ir_.vector(value.bits);
+    const Value phi = ir_.llvm.BuildPhi(ir_.builder, type, "");
     for (size_t way = 0; way < access.from.size(); ++way)
       ir_.llvm.AddIncoming(phi, &access.loaded[way][i], &access.from[way], 1);
-    (as_numbers ? value.number : value.vector) = phi;
+    (access.loads_numbers ? value.number : value.vector) = phi;
     held_[uses.destinations[i].lanes.offset()] = value;
     changed_.insert(uses.destinations[i].lanes.offset());
   }
@@ -462,7 +464,7 @@ void Emitter::emit_store(uint32_t index, const OpInfo& info, const Execution& ex
     emit_full_warp(access, true);
   else
     emit_chosen_lanes(access, true);
-  emit_slow(access, uses, false);
+  emit_slow(access, uses);
   ir_.place_at(access.done);
 }
 

@@ -371,7 +371,7 @@ void Plan::walk_op(uint32_t index, std::map<uint32_t, Held>& held) {
     break;
   }
   case OpKind::load:
-    if (all_uniform && static_cast<Space>(op.flags & 0xff) != Space::local) result.shape = Shape::uniform;
+    if (all_uniform && !loads_own_memory(op)) result.shape = Shape::uniform;
     break;
   case OpKind::fixed_load:
     result.shape = Shape::uniform;

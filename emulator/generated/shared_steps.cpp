@@ -151,7 +151,7 @@ void Emitter::access_by_step(Access& access, const OpUses& uses, bool is_store) 
   for (Value argument : arguments)
     parameters.push_back(ir_.llvm.TypeOf(argument));
   for (unsigned i = 0; !is_store && i < count; ++i)
-    results.push_back(is_uniform ? ir_.scalar(bits) : ir_.vector(bits));
+    results.push_back(access.loads_numbers ? ir_.scalar(bits) : ir_.vector(bits));
   results.push_back(ir_.scalar(1));
   const Value step = step_function(name, ir_.structure(results), parameters,
                                    [&](Value function) { write_access_step(function, access, is_store); });
@@ -161,7 +161,7 @@ void Emitter::access_by_step(Access& access, const OpUses& uses, bool is_store) 
     const uint32_t offset = uses.destinations[i].lanes.offset();
     LaneValue value;
     value.bits = bits;
-    (is_uniform ? value.number : value.vector) = part(i);
+    (access.loads_numbers ? value.number : value.vector) = part(i);
     held_[offset] = value;
     changed_.insert(offset);
   }
@@ -175,6 +175,7 @@ void Emitter::write_access_step(Value function, const Access& of_caller, bool is
   Execution execution;
   execution.mask = parameter(4);
   Access access{0, of_caller.op, of_caller.memory, &execution};
+  access.loads_numbers = of_caller.loads_numbers;
   access.size = of_caller.size;
   access.guess = of_caller.guess;
   (void)find_range(*access.op, access.memory, access.range);
@@ -207,7 +208,7 @@ void Emitter::write_access_step(Value function, const Access& of_caller, bool is
   const unsigned count = is_store ? 0 : access.op->count;
   for (unsigned i = 0; i < count; ++i) {
     const Value lanes = ir_.offset(registers, parameter(next + i));
-    if (!access.address.is_uniform()) {
+    if (!access.loads_numbers) {
       loaded.push_back(ir_.load(ir_.vector(access.bits()), lanes, LaneRef::alignment, Memory::frame));
       continue;
     }
