@@ -143,7 +143,11 @@ ValueId Twins::make(ValueId value) {
     const ir::Form& form = function_.form_of(site.instruction);
     if (extends_32_bits(form)) {
       const ValueId source = function_.operands_of(site.instruction)[1].as_value();
-      return made_[value] = source;
+      if (function_.values[source].type == ir::ScalarType::b32) return made_[value] = source;
+      // Block parameters take arguments of their own type only: a register declared as .u32 is copied.
+      ir::Builder builder(function_);
+      builder.after(site.instruction).standing_for(site.instruction);
+      return made_[value] = builder.emit_value("mov.b32", ir::ScalarType::b32, {Operand::value(source)}, "%r");
     }
     if (!stays) return make_instruction(value, site.instruction);
   }

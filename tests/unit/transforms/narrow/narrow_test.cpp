@@ -143,6 +143,22 @@ TEST_CASE("the kernel's own truncation of a loop counter does not keep its 64 bi
   }
 }
 
+TEST_CASE("a loop counter that starts from a register of any 32-bit type") {
+  for (const char* type : {"b32", "u32", "s32"}) {
+    CAPTURE(type);
+    const std::string body = std::string("{ .reg .") + type +
+                             " %start;\nadd.u32 %start, %r5, 3;\ncvt.u64.u32 %rd7, %start;\n"
+                             "setp.ge.u64 %p1, %rd7, %rd2;\n@%p1 bra $Done;\n"
+                             "$L:\nadd.s64 %rd20, %rd20, 1;\nadd.s64 %rd7, %rd7, 64;\n"
+                             "setp.lt.u64 %p2, %rd7, %rd2;\n@%p2 bra $L;\n$Done:\n}\n";
+    RewrittenModule rewritten(kernel_text(body), "narrow(force)");
+    CHECK(rewritten.variant().find("setp.lt.u32") != std::string::npos);
+    CHECK(rewritten.takes_variant(launch_of(32, 2, 1000, 0)));
+    CHECK(rewritten.takes_variant(launch_of(32, 2, 0, 0)));
+    CHECK_FALSE(rewritten.takes_variant(launch_of(32, 2, two32, 0)));
+  }
+}
+
 TEST_CASE("a loop over a pointer stays as it is") {
   const std::string body = "shl.b64 %rd7, %rd5, 2;\nadd.s64 %rd8, %rd1, %rd7;\nadd.s64 %rd9, %rd8, 4096;\n"
                            "$L:\nst.global.u32 [%rd8], %r5;\nadd.s64 %rd8, %rd8, 1024;\n"
