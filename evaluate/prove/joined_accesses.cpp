@@ -178,17 +178,18 @@ public:
            });
   }
 
-  bool run() {
+  // Returns the first part; an invalid one if that is not possible.
+  InstructionId run() {
     unsigned place = 0; // byte
     for (const Piece& piece : pieces_) {
-      if (!add_piece(piece, place)) return false;
+      if (!add_piece(piece, place)) return {};
       place += piece.bytes();
     }
     if (joined_.is_load)
       for (size_t i = 0; i < joined_.elements.size(); ++i)
         builder_.emit("mov.b" + std::to_string(width_), {Operand::definition(joined_.elements[i]), words_[i]});
     rewritten_.remove(id_);
-    return true;
+    return first_;
   }
 
 private:
@@ -224,7 +225,9 @@ private:
     row.provenance = original_.instructions[piece.source].provenance;
     row.previous = row.next = {};
     row.block = {};
-    rewritten_.insert_before(id_, rewritten_.add_instruction(row, operands));
+    const InstructionId made_part = rewritten_.add_instruction(row, operands);
+    if (!first_) first_ = made_part;
+    rewritten_.insert_before(id_, made_part);
     for (size_t i = 0; joined_.is_load && i < made.size(); ++i)
       put(Operand::value(made[i]), ir::bit_width(rewritten_.values[made[i]].type),
           place + static_cast<unsigned>(i) * piece.access.element_bytes, piece.access.element_bytes);
@@ -269,33 +272,43 @@ private:
   const std::vector<Piece>& pieces_;
   unsigned width_; // of a word
   std::vector<Operand> words_;
+  InstructionId first_; // part
 };
 
-bool take_words_apart(const ir::Function& original, ir::Function& rewritten, InstructionId id) {
+unsigned bytes_of(const Access& access) {
+  return static_cast<unsigned>(access.elements.size()) * access.element_bytes;
+}
+
+// The first part is invalid if the access is kept.
+JoinedAccess take_words_apart(const ir::Function& original, ir::Function& rewritten, InstructionId id) {
   const auto joined = access_of(rewritten, id);
-  if (!joined || joined->element_bytes < 4) return false;
+  if (!joined || joined->element_bytes < 4) return {};
   const std::vector<Piece> pieces = pieces_of(original, rewritten, id, *joined);
   const bool has_same_elements = std::ranges::all_of(
       pieces, [&](const Piece& piece) { return piece.access.element_bytes == joined->element_bytes; });
-  if (pieces.empty() || has_same_elements) return false;
+  if (pieces.empty() || has_same_elements) return {};
   Words words(original, rewritten, id, *joined, pieces);
-  return words.are_possible() && words.run();
+  if (!words.are_possible()) return {};
+  const bool is_one_access = pieces.size() == 1; // of the same size: it was aligned before
+  return {words.run(), is_one_access ? 1 : bytes_of(*joined)};
 }
 
 // --- vectors ---
 
-void take_apart(const ir::Function& original, const ir::DefUse& definitions, ir::Function& rewritten,
-                InstructionId id) {
+// The first part is invalid if the access is kept.
+JoinedAccess take_apart(const ir::Function& original, const ir::DefUse& definitions, ir::Function& rewritten,
+                        InstructionId id) {
   const auto joined = access_of(rewritten, id);
-  if (!joined || rewritten.form_of(id).vector_width < 2) return;
+  if (!joined || rewritten.form_of(id).vector_width < 2) return {};
   std::vector<std::pair<InstructionId, Access>> parts;
   for (size_t first = 0; first < joined->elements.size(); first += parts.back().second.elements.size()) {
     Access part;
     auto found = original_part(original, definitions, rewritten.instructions[id].block, *joined, first, part);
-    if (!found) return;
+    if (!found) return {};
     parts.emplace_back(*found, part);
   }
-  if (parts.size() < 2) return;
+  if (parts.size() < 2) return {};
+  InstructionId first;
   const bool read_only = rewritten.form_of(id).has(ir::Modifier::nc);
   int64_t offset = joined->offset;
   for (const auto& [source, part] : parts) {
@@ -303,7 +316,7 @@ void take_apart(const ir::Function& original, const ir::DefUse& definitions, ir:
     std::string mnemonic(form.mnemonic);
     if (read_only && !form.has(ir::Modifier::nc)) mnemonic.insert(std::string("ld.global").size(), ".nc");
     auto known = ir::resolve_form(mnemonic);
-    if (!known) return;
+    if (!known) return {};
     // The original's data operands, with this vector's address.
     std::vector<Operand> operands(original.operands_of(source).begin(), original.operands_of(source).end());
     operands[part.address].immediate = offset;
@@ -313,16 +326,20 @@ void take_apart(const ir::Function& original, const ir::DefUse& definitions, ir:
     row.provenance = original.instructions[source].provenance;
     row.previous = row.next = {};
     row.block = {};
-    rewritten.insert_before(id, rewritten.add_instruction(row, operands));
+    const InstructionId made = rewritten.add_instruction(row, operands);
+    if (!first) first = made;
+    rewritten.insert_before(id, made);
     offset += int64_t(part.elements.size()) * int64_t(part.element_bytes);
   }
   rewritten.remove(id);
+  return {first, bytes_of(*joined)};
 }
 
 } // namespace
 
-void take_joined_accesses_apart(const ir::Function& original, ir::Function& rewritten) {
+std::vector<JoinedAccess> take_joined_accesses_apart(const ir::Function& original, ir::Function& rewritten) {
   const ir::DefUse definitions(original);
+  std::vector<JoinedAccess> joined;
   for (ir::BlockId block : rewritten.layout)
     for (InstructionId id : rewritten.instructions_in(block)) {
       if (rewritten.instructions[id].kind != ir::InstructionKind::real) continue;
@@ -333,9 +350,13 @@ void take_joined_accesses_apart(const ir::Function& original, ir::Function& rewr
                         original.instructions[id].kind == ir::InstructionKind::real &&
                         original.form_of(id).vector_width == rewritten.form_of(id).vector_width &&
                         original.form_of(id).type() == rewritten.form_of(id).type();
-      if (!same && !take_words_apart(original, rewritten, id)) take_apart(original, definitions, rewritten, id);
+      if (same) continue;
+      JoinedAccess access = take_words_apart(original, rewritten, id);
+      if (!access.first_part) access = take_apart(original, definitions, rewritten, id);
+      if (access.first_part && access.bytes > 1) joined.push_back(access);
     }
   rewritten.changed();
+  return joined;
 }
 
 bool is_read_only_form_of(const ir::Form& original, const ir::Form& rewritten) {

@@ -11,9 +11,16 @@
 
 namespace ptxrewrite::prove {
 
-// Splits joined accesses of the rewritten kernel. A vector whose parts have no counterparts is kept. Both kernels must
-// be in SSA form, with the values of the original.
-void take_joined_accesses_apart(const ir::Function& original, ir::Function& rewritten);
+// An access that was split. Its address, which is that of its first part, must be a multiple of its size (ISA, ld and
+// st); the parts need less.
+struct JoinedAccess {
+  ir::InstructionId first_part;
+  unsigned bytes = 0; // a power of two
+};
+
+// Splits joined accesses of the rewritten kernel and returns those that are larger than each of their parts. A vector
+// whose parts have no counterparts is kept. Both kernels must be in SSA form, with the values of the original.
+std::vector<JoinedAccess> take_joined_accesses_apart(const ir::Function& original, ir::Function& rewritten);
 
 // Is the second form the first one with the read-only data path (.nc)?
 bool is_read_only_form_of(const ir::Form& original, const ir::Form& rewritten);

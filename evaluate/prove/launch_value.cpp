@@ -3,6 +3,7 @@
 #include "evaluate/prove/symbolic.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <optional>
 
@@ -57,6 +58,7 @@ private:
       const TermId low = terms_.truncate(operands[0], width);
       return kind == "sext" ? terms_.sign_extend(low, exact) : terms_.zero_extend(low, exact);
     }
+    if (auto known = remainder_by_power(spelling, operands)) return *known;
     if (auto known = as_instruction(spelling, operands)) return *known;
     if (auto known = high_product(spelling, operands)) return *known;
     return terms_.operation("exact " + std::string(spelling), exact, operands);
@@ -106,6 +108,19 @@ private:
       result.operands.push_back(low);
     }
     return result;
+  }
+
+  // x % 2^k: the low bits of x; with the sign of x.
+  std::optional<TermId> remainder_by_power(std::string_view spelling, const std::vector<TermId>& operands) {
+    if (spelling != "%" || operands.size() != 2) return std::nullopt;
+    const auto divisor = terms_.literal_value(operands[1]);
+    if (!divisor || !std::has_single_bit(static_cast<uint64_t>(*divisor)) || *divisor >> 32 != 0 || *divisor == 1)
+      return std::nullopt;
+    const auto bits = static_cast<unsigned>(std::countr_zero(static_cast<uint64_t>(*divisor)));
+    const TermId low = terms_.truncate(operands[0], bits), rest = terms_.zero_extend(low, exact);
+    const TermId is_negative = terms_.less(operands[0], terms_.literal(exact, 0), true);
+    const TermId is_below_zero = terms_.multiply(is_negative, terms_.negation(terms_.is_zero(low)));
+    return terms_.select(is_below_zero, terms_.subtract(rest, operands[1]), rest);
   }
 
   // Division by zero is undefined here; the variant does not run then.

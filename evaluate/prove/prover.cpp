@@ -17,6 +17,7 @@
 #include "transforms/manager/variant_terms.h"
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <charconv>
 #include <chrono>
@@ -79,9 +80,11 @@ public:
     std::ranges::move(lane_facts(terms_, warp_shape(original, ledger)), std::back_inserter(required_));
   }
 
-  void run();
+  // `joined`: accesses of the rewritten kernel that were split.
+  void run(const std::vector<JoinedAccess>& joined);
 
 private:
+  void compare_alignment(const std::vector<JoinedAccess>& joined);
   void pair_observations();
   void compare(const Observation& before, const Observation& after);
   void compare_order();
@@ -486,8 +489,33 @@ void Prover::compare_paths() {
   }
 }
 
-void Prover::run() {
+// A joined access faults if its address is no multiple of its size, where the original's accesses did not.
+void Prover::compare_alignment(const std::vector<JoinedAccess>& joined) {
+  for (const JoinedAccess& access : joined) {
+    const auto seen = std::ranges::find(after_.observations(), access.first_part, &Observation::instruction);
+    const SourceRange range = rewritten_.instructions[access.first_part].range;
+    if (seen == after_.observations().end() || seen->terms.empty()) {
+      problem(range, "the address of an access of " + std::to_string(access.bytes) + " bytes is not followed");
+      continue;
+    }
+    const auto bits = static_cast<unsigned>(std::countr_zero(access.bytes));
+    const TermId low = terms_.truncate(relations_->apply(seen->terms.front()), bits), zero = terms_.literal(bits, 0);
+    const BlockId block = rewritten_.instructions[access.first_part].block;
+    const Place place = block.index() < original_.blocks.size() ? place_in(block) : Place{};
+    const Outcome outcome = low == zero ? Outcome::identical : judgement_of(zero, low, place).outcome;
+    if (outcome == Outcome::identical)
+      ++proof_.identical;
+    else if (outcome == Outcome::proved)
+      ++proof_.proved;
+    else
+      problem(range,
+              "the address of an access of " + std::to_string(access.bytes) + " bytes is not shown to be aligned");
+  }
+}
+
+void Prover::run(const std::vector<JoinedAccess>& joined) {
   pair_observations();
+  compare_alignment(joined);
   compare_order();
   compare_paths();
   proof_.assumptions = used_.size();
@@ -613,9 +641,9 @@ std::vector<KernelProof> FormsOfKernel::prove(ir::Function& rewritten) {
     proof.changed = form.changed;
     if (!form.changed && !proofs.empty()) continue;
     if (form.changed) {
-      take_joined_accesses_apart(original_, *form.function);
+      const std::vector<JoinedAccess> joined = take_joined_accesses_apart(original_, *form.function);
       take_reductions_apart(original_, *form.function, form.ledger);
-      Prover(original_, *form.function, form.ledger, settings_.effort, proof).run();
+      Prover(original_, *form.function, form.ledger, settings_.effort, proof).run(joined);
     }
     proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     proofs.push_back(std::move(proof));
@@ -631,9 +659,9 @@ KernelProof prove_pair(ir::Function& original, ir::Function& rewritten,
   proof.kernel = original.module().text(original.name);
   if (!ir::construct_ssa(original) || !ir::construct_ssa(rewritten)) return proof;
   proof.changed = true;
-  take_joined_accesses_apart(original, rewritten);
+  const std::vector<JoinedAccess> joined = take_joined_accesses_apart(original, rewritten);
   take_reductions_apart(original, rewritten, ledger);
-  Prover(original, rewritten, ledger, effort, proof).run();
+  Prover(original, rewritten, ledger, effort, proof).run(joined);
   return proof;
 }
 

@@ -78,4 +78,34 @@ TEST_CASE("a clamped float in a register of 64 bits") {
   CHECK_FALSE(is_proved(clamped("%f3", "0f437F0000"), clamped("%f3", "0f43800000")));
 }
 
+// ISA, ld and st: an address must be a multiple of the size of the access.
+TEST_CASE("an access in place of smaller ones needs an address that is a multiple of its size") {
+  const std::string nothing = "mov.b32 %r8, 0; "; // instructions correspond by number
+  const auto pair = [&](const std::string& address) {
+    const std::string sum = "add.f32 %f3, %f1, %f2; st.global.f32 [%rd2], %f3;\n";
+    return is_proved(address + "ld.global.f32 %f1, [%rd3]; ld.global.f32 %f2, [%rd3+4]; " + sum,
+                     address + "ld.global.v2.f32 {%f1, %f2}, [%rd3]; " + nothing + sum);
+  };
+  CHECK(pair("and.b64 %rd3, %rd1, -8; "));
+  CHECK_FALSE(pair("and.b64 %rd3, %rd1, -4; "));
+  CHECK_FALSE(pair("mov.b64 %rd3, %rd1; "));
+  const auto word = [&](const std::string& address) {
+    std::string fill;
+    for (int i = 0; i < 6; ++i)
+      fill += nothing;
+    return is_proved(address + "ld.global.u8 %r1, [%rd3]; ld.global.u8 %r2, [%rd3+1]; ld.global.u16 %r3, [%rd3+2]; "
+                               "shl.b32 %r4, %r2, 8; or.b32 %r5, %r1, %r4; shl.b32 %r6, %r3, 16; or.b32 %r7, %r5, %r6; "
+                               "st.global.u32 [%rd2], %r7;\n",
+                     address + "ld.global.u32 %r7, [%rd3]; " + fill + "st.global.u32 [%rd2], %r7;\n");
+  };
+  CHECK(word("shl.b64 %rd3, %rd1, 2; "));
+  CHECK_FALSE(word("shl.b64 %rd3, %rd1, 1; "));
+}
+
+TEST_CASE("an access in place of one of the same size is aligned as that one") {
+  const std::string bytes = "ld.global.v4.u8 {%h1, %h2, %h3, %h4}, [%rd1]; ";
+  CHECK(is_proved(bytes + "cvt.u32.u16 %r1, %h1; and.b32 %r2, %r1, 255; st.global.u32 [%rd2], %r2;\n",
+                  "ld.global.u32 %r1, [%rd1]; mov.b32 %r3, 0; and.b32 %r2, %r1, 255; st.global.u32 [%rd2], %r2;\n"));
+}
+
 } // namespace ptxrewrite::tests::prove_wrong_pairs_test
