@@ -152,7 +152,8 @@ const MicroOp* StagingMachine::execute_free(Context& context, uint32_t slot, con
   return past;
 }
 
-// A barrier with a result: while it waits, the warp holds only the entries of the result.
+// A barrier with a result. While it waits, the warp holds no entries but those of pending results: other warps of the
+// block have to get to the barrier.
 bool StagingMachine::wait_inside(uint32_t slot, const StagedInstruction& row, uint32_t mask) {
   Context& context = contexts_[slot];
   context.unfinished = true;
@@ -161,13 +162,30 @@ bool StagingMachine::wait_inside(uint32_t slot, const StagedInstruction& row, ui
   if (!release(context, slot, row.erase & ~row.written, row.evict & ~row.written)) return false;
   unit_.give_back(slot, context.promised);
   context.promised = {};
-  for (uint16_t number = 0; number < row.written.size(); ++number)
-    context.promised[number % banks_of_staging] += row.written.test(number);
   for (uint16_t number : context.leaving)
     ++context.promised[number % banks_of_staging];
   unit_.reserve(slot, context.promised);
   go_on(slot);
   return over_.empty();
+}
+
+// Completes the barrier once there are entries for its results. Returns false if there are none.
+bool StagingMachine::leave_wait(uint32_t slot) {
+  Context& context = contexts_[slot];
+  const BankCounts results = banks_of_results(slot);
+  if (!unit_.has_room(slot, results)) return false;
+  unit_.reserve(slot, results);
+  for (uint32_t bank = 0; bank < banks_of_staging; ++bank)
+    context.promised[bank] += results[bank];
+  complete(slot, std::exchange(context.op, nullptr));
+  return true;
+}
+
+BankCounts StagingMachine::banks_of_results(uint32_t slot) const {
+  BankCounts counts{};
+  for (uint16_t number : RegisterMembers(plan_->instruction(contexts_[slot].instruction).written))
+    ++counts[number % banks_of_staging];
+  return counts;
 }
 
 // Completes the instruction; `next` is the following micro-operation.

@@ -131,6 +131,12 @@ uint64_t StagingMachine::next_event() const {
 
 // The warp that ran last starts its next region as soon as there is room for it (§5.1).
 bool StagingMachine::start_regions(uint32_t shard) {
+  for (size_t left = returning_[shard].size(); left > 0; --left) {
+    const uint32_t waited = returning_[shard].front();
+    returning_[shard].pop_front(); // first, because its completion may let others return
+    if (leave_wait(waited)) return true;
+    returning_[shard].push_back(waited);
+  }
   std::deque<uint32_t>& stack = stacks_[shard];
   if (stack.empty()) return false;
   const uint32_t slot = stack.back();
@@ -345,7 +351,10 @@ void StagingMachine::go_on(uint32_t slot) {
     if (context.unfinished) {
       const StagedInstruction& row = plan_->instruction(context.instruction);
       if (op->instruction != plan_->entry().first_instruction + row.id.index()) {
-        complete(slot, op);
+        context.op = op;
+        if (leave_wait(slot)) return;
+        context.state = State::inactive;
+        returning_[slot % staging_shards].push_back(slot);
         return;
       }
       op = step(context, *op);

@@ -90,6 +90,8 @@ private:
   bool execute(uint32_t slot);
   const MicroOp* execute_free(Context& context, uint32_t slot, const StagedInstruction& row, const MicroOp* op);
   bool wait_inside(uint32_t slot, const StagedInstruction& row, uint32_t mask);
+  bool leave_wait(uint32_t slot);
+  BankCounts banks_of_results(uint32_t slot) const;
   bool complete(uint32_t slot, const MicroOp* next);
   void finish_region(uint32_t slot);
   bool leave_region(uint32_t slot);
@@ -128,6 +130,8 @@ private:
   std::vector<std::pair<Block*, bool>> over_;               // blocks, and whether they failed
   std::vector<std::vector<std::byte>> slots_;               // for StagedStep::save
   std::vector<uint64_t> window_of_;                         // by warp and register
+  // Warps that have left a barrier with a result, for which there are no entries yet.
+  std::array<std::deque<uint32_t>, staging_shards> returning_;
   static constexpr size_t banks_of_sm = size_t(staging_shards) * banks_of_staging;
   uint32_t issue_width_;
   std::array<BankPorts, banks_of_sm> ports_{};                  // by StagingUnit::bank_index

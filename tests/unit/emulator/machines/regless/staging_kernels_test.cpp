@@ -417,6 +417,19 @@ TEST_CASE("atomics that give something back, and barriers that do") {
                96);
 }
 
+// More warps than there are entries of a bank: each waits inside of the barrier, and the last ones have to get there.
+TEST_CASE("a barrier that gives something back, for more warps than entries") {
+  check_staged(kernel_of(R"(
+  ld.global.u32 %r1, [%at];
+  setp.ne.u32 %p2, %r1, 0;
+  bar.red.popc.u32 %r5, 0, %p2;
+  mad.lo.u32 %r6, %r5, 1000, %t;
+  st.global.u32 [%at], %r6;
+  ret;
+)"),
+               256);
+}
+
 TEST_CASE("a branch of many ways, of which some end") {
   check_staged(kernel_of(R"(
   ld.global.u32 %r1, [%at];
