@@ -65,11 +65,12 @@ def value_of_run(stdout):
 
 
 class Campaign:
-    def __init__(self, tool, host, compilers, levels, fuel, keep):
+    def __init__(self, tool, host, compilers, levels, engines, fuel, keep):
         self.tool = tool
         self.host = host
         self.compilers = compilers
         self.levels = levels
+        self.engines = engines
         self.fuel = fuel
         self.keep = keep
 
@@ -91,12 +92,17 @@ class Campaign:
         return int(ran.stdout) if ran.returncode == 0 else None
 
     def run_kernel(self, launch, expected):
-        """("right", ""), or the other outcome."""
-        outcome = self.tool.run("run", launch, "--head", "1", "--host-threads", "1", "--fuel", str(self.fuel))
-        if not outcome.ok:
-            return ("out of fuel", "") if "fuel" in outcome.stderr else (outcome.kind, outcome.message)
-        value = value_of_run(outcome.stdout)
-        return ("right", "") if value == expected else ("wrong value", f"{value} instead of {expected}")
+        """("right", "") if it is right on every engine, or the outcome on the first engine where it is not."""
+        for engine in self.engines:
+            outcome = self.tool.run("run", launch, "--head", "1", "--host-threads", "1", "--fuel", str(self.fuel),
+                                    "--engine", engine)
+            if not outcome.ok:
+                return ("out of fuel", "") if "fuel" in outcome.stderr else (outcome.kind,
+                                                                             f"{engine}: {outcome.message}")
+            value = value_of_run(outcome.stdout)
+            if value != expected:
+                return "wrong value", f"{engine}: {value} instead of {expected}"
+        return "right", ""
 
     def check_kernel(self, name, source, compiler, level, expected, scratch):
         """Rows (what ran, outcome, message)."""
@@ -184,6 +190,7 @@ def parse_arguments():
     parser.add_argument("--seeds", default="1:10", help="FIRST:COUNT")
     parser.add_argument("--compilers", default="nvcc,clang++", help="those that are not there are left out")
     parser.add_argument("--levels", default="0,1,2,3")
+    parser.add_argument("--engines", default="interpreter,generated", help="of the emulator, each runs every kernel")
     parser.add_argument("--fuel", type=int, default=50_000_000)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--keep", help="a folder for what is wrong")
@@ -200,7 +207,8 @@ def main():
         return 77
     first, count = map(int, arguments.seeds.split(":"))
     campaign = Campaign(Tool(os.path.abspath(arguments.tool), 600, 0), host, compilers,
-                        list(map(int, arguments.levels.split(","))), arguments.fuel, arguments.keep)
+                        list(map(int, arguments.levels.split(","))), arguments.engines.split(","), arguments.fuel,
+                        arguments.keep)
     rows = []
     with ThreadPoolExecutor(arguments.jobs) as pool:
         for found in pool.map(campaign.check_seed, range(first, first + count)):

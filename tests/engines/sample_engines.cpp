@@ -1,7 +1,8 @@
 // Launch files, interpreted and as generated code: the same buffers, counters, failures and texts after all launches.
 //
-//   sample_engines [--size SIZE] FILE.toml...
+//   sample_engines [--size SIZE] [--tier quick|full] [--fuel N] FILE.toml...
 //
+// --tier: all code is of this tier: quick code of our own encoder, or full code by LLVM from the first instruction.
 // Exit code 77: there is no LLVM.
 #include "cuda/session.h"
 #include "grammar/reader.h"
@@ -17,10 +18,11 @@ namespace ptxrewrite::test {
 namespace {
 
 // The launches of a plan, each with its counters; the buffers are those after the last one.
-std::vector<EngineRun> run_plan(const launch::LaunchPlan& plan, const ir::Module& module, emulator::Engine engine) {
+std::vector<EngineRun> run_plan(const launch::LaunchPlan& plan, const ir::Module& module, uint64_t fuel,
+                                emulator::Engine engine) {
   std::vector<EngineRun> runs;
   const UsesEngine used(engine);
-  const auto device = cuda::make_emulator_device({.host_threads = 1});
+  const auto device = cuda::make_emulator_device({.host_threads = 1, .fuel = fuel});
   auto session = cuda::run_plan(plan, module, *device, {.fetch_all = true});
   if (!session) {
     runs.emplace_back().refused = session.error().message;
@@ -42,7 +44,7 @@ std::vector<EngineRun> run_plan(const launch::LaunchPlan& plan, const ir::Module
   return runs;
 }
 
-bool test_file(const std::string& path, const std::string& size, EngineTally& tally) {
+bool test_file(const std::string& path, const std::string& size, uint64_t fuel, EngineTally& tally) {
   const auto text = read_file(path);
   if (!text) return false;
   Diagnostics diagnostics;
@@ -52,8 +54,8 @@ bool test_file(const std::string& path, const std::string& size, EngineTally& ta
   const auto ptx = plan ? read_file(plan->ptx) : Result<std::string>(Error{"no plan", {}});
   const auto module = ptx ? grammar::read_module(SourceFile(plan->ptx, *ptx), diagnostics) : nullptr;
   if (!module) return false;
-  const std::vector<EngineRun> interpreted = run_plan(*plan, *module, emulator::Engine::interpreter);
-  const std::vector<EngineRun> generated = run_plan(*plan, *module, emulator::Engine::generated);
+  const std::vector<EngineRun> interpreted = run_plan(*plan, *module, fuel, emulator::Engine::interpreter);
+  const std::vector<EngineRun> generated = run_plan(*plan, *module, fuel, emulator::Engine::generated);
   ++tally.kernels;
   if (interpreted.size() != generated.size()) {
     std::printf("%s: %zu launches interpreted, %zu generated\n", path.c_str(), interpreted.size(), generated.size());
@@ -68,13 +70,21 @@ bool test_file(const std::string& path, const std::string& size, EngineTally& ta
 int run(std::vector<std::string> files) {
   if (!has_generator()) return 77;
   std::string size;
-  if (files.size() > 2 && files[0] == "--size") {
-    size = files[1];
+  uint64_t fuel = emulator::default_fuel;
+  while (files.size() > 2 && files[0].starts_with("--")) {
+    if (files[0] == "--size")
+      size = files[1];
+    else if (files[0] == "--fuel")
+      fuel = std::stoull(files[1]);
+    else if (files[0] == "--tier" && (files[1] == "quick" || files[1] == "full"))
+      emulator::default_tier() = files[1] == "quick" ? emulator::CodeTier::quick : emulator::CodeTier::full;
+    else
+      return 2;
     files.erase(files.begin(), files.begin() + 2);
   }
   EngineTally tally;
   for (const std::string& path : files)
-    if (!test_file(path, size, tally)) {
+    if (!test_file(path, size, fuel, tally)) {
       std::printf("%s: cannot be read\n", path.c_str());
       return 2;
     }
