@@ -130,7 +130,8 @@ private:
   SymbolicKernel before_;
   SymbolicKernel after_;
   std::vector<LedgerFact> facts_;
-  std::vector<Assumption> required_; // the variant's predicates, and facts on lanes
+  std::vector<Assumption> required_;  // the variant's predicates, and facts on lanes
+  std::vector<Assumption> multiples_; // those of them with remainders: alignments, row lengths
   std::optional<Divisions> divisions_;
   std::optional<Relations> relations_;
   std::vector<size_t> admitted_; // facts that may be used, numbered as in exact_
@@ -322,8 +323,10 @@ void Prover::read_terms() {
       added.push_back({std::string(rest.substr(blank + 1)), value.value_or(TermId())});
     }
     if (keyword == "requires")
-      if (const std::optional<TermId> value = value_of(std::string(rest)))
+      if (const std::optional<TermId> value = value_of(std::string(rest))) {
         required_.push_back(is_set(terms_, terms_.negation(terms_.is_zero(*value))));
+        if (rest.find(" % ") != rest.npos) multiples_.push_back(required_.back());
+      }
   });
   divisions_.emplace(terms_, added, value_of);
 }
@@ -502,7 +505,9 @@ void Prover::compare_alignment(const std::vector<JoinedAccess>& joined) {
     const TermId low = terms_.truncate(relations_->apply(seen->terms.front()), bits), zero = terms_.literal(bits, 0);
     const BlockId block = rewritten_.instructions[access.first_part].block;
     const Place place = block.index() < original_.blocks.size() ? place_in(block) : Place{};
-    const Outcome outcome = low == zero ? Outcome::identical : judgement_of(zero, low, place).outcome;
+    // Without the other predicates, whose products take the solver's time.
+    Outcome outcome = low == zero ? Outcome::identical : solver_.prove_equal(zero, low, multiples_).outcome;
+    if (outcome != Outcome::identical && outcome != Outcome::proved) outcome = judgement_of(zero, low, place).outcome;
     if (outcome == Outcome::identical)
       ++proof_.identical;
     else if (outcome == Outcome::proved)
