@@ -30,6 +30,7 @@ struct ModelCost : KernelCost {
 
   std::vector<double> by_instruction; // the summands of `weighted`, by InstructionId
 };
+// The same without a store of lowerings.
 KernelCost model_cost_of(const ir::Function& function);
 // Cost of a candidate. Without architectures, ptxas is not used and the call cannot fail. Otherwise, figures that are
 // not known yet (transforms/manager/assemblies.h) are left out; the choice by the model is then provisional and is

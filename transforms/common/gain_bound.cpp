@@ -55,8 +55,8 @@ private:
           mark_definition(argument);
   }
 
-  // In the candidate, does nothing read a result of this instruction? Readers come later in reverse order, except along
-  // the back edges of loops, which are no uses by instructions.
+  // Is every reader of its results unneeded? The walk is backwards, so that readers are visited first; an argument of an
+  // edge counts as a reader that stays.
   bool is_dead(ir::InstructionId id) const {
     bool is_read = false, has_readers = false;
     ir::for_each_definition(original_, id, [&](ir::ValueId value) {

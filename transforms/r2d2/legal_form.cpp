@@ -208,12 +208,15 @@ double LegalForm::most_saved_by(const Choice& choice, const Attempt& attempt) {
 }
 
 // Combinations with a common prefix share the prefix, and candidates that start from the same kernel share its
-// analyses. Later candidates are tried first, so that their savings alone are known where they may follow a step.
+// analyses. By the model, later candidates are tried first, so that their savings alone are known where they may follow
+// a step; the runs of ptxas go to the earlier ones first.
 void LegalForm::extend(Choice& choice, const Step& step) {
   AnalysisCache own = AnalysisCache::beside(context_.analyses);
   AnalysisCache& analyses = step.attempt ? own : context_.analyses;
   const bool can_move_bases = contains(choice.available, host_coefficients);
-  for (size_t next = choice.available.size(); next-- > size_t(std::bit_width(step.subset));) {
+  const size_t first = std::bit_width(step.subset), end = choice.available.size();
+  for (size_t i = first; i < end; ++i) {
+    const size_t next = choice.machines.empty() ? first + end - 1 - i : i;
     const unsigned candidate = choice.available[next];
     if (candidate == common_base) {
       extend(choice, step, next, std::nullopt, analyses);
