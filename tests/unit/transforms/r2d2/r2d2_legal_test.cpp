@@ -1,5 +1,7 @@
 // R2D2's legal form beyond candidate 1: the choice, uniform bases, launch parameters, tests in the kernel.
 #include "launch/variants.h"
+#include "support/file_io.h"
+#include "tests/unit/paths.h"
 #include "tests/unit/transforms/r2d2/r2d2_fixture.h"
 #include "transforms/common/choice.h"
 
@@ -241,6 +243,24 @@ ret;
   launch.grid = {1, 2, 1};
   CHECK(rewrite.same_traces(launch));
   CHECK(rewrite.obligations(Discharge::proved) == rewrite.context.ledger.size());
+}
+
+// The best combinations by a search that lowered each one, before candidates had a bound
+// (transforms/common/gain_bound.h).
+TEST_CASE("by the model, combinations win that a complete search found") {
+  const std::pair<const char*, const char*> kernels[] = {{"convolution3d", "2+3"},
+                                                         {"stencil_coarse", "2+3+5"},
+                                                         {"softmax", "3+5"},
+                                                         {"gaussian_factors", "3"},
+                                                         {"gaussian_eliminate", "2+3"}};
+  for (const auto& [name, combination] : kernels) {
+    CAPTURE(name);
+    const std::string kernel_name = name, sample = kernel_name.substr(0, kernel_name.find('_'));
+    const Result<std::string> text = read_file(source_path("samples/" + sample + "/" + sample + ".ptx"));
+    REQUIRE(text);
+    const Rewrite rewrite(*text, kernel_name, OutputForm::legal, {}, options({{"cost", "model"}}));
+    CHECK(rewrite.remarks_with("candidate " + std::string(combination) + " wins") == 1);
+  }
 }
 
 } // namespace ptxrewrite::tests::r2d2_legal_test
