@@ -289,7 +289,7 @@ JoinedAccess take_words_apart(const ir::Function& original, ir::Function& rewrit
   if (pieces.empty() || has_same_elements) return {};
   Words words(original, rewritten, id, *joined, pieces);
   if (!words.are_possible()) return {};
-  const bool is_one_access = pieces.size() == 1; // of the same size: it was aligned before
+  const bool is_one_access = pieces.size() == 1; // of the same size, so the original required this alignment, too
   return {words.run(), is_one_access ? 1 : bytes_of(*joined)};
 }
 

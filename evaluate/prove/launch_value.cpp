@@ -110,7 +110,7 @@ private:
     return result;
   }
 
-  // x % 2^k: the low bits of x; with the sign of x.
+  // x % 2^k, truncating as in C: the low k bits of x, less 2^k if x is negative and they are not 0.
   std::optional<TermId> remainder_by_power(std::string_view spelling, const std::vector<TermId>& operands) {
     if (spelling != "%" || operands.size() != 2) return std::nullopt;
     const auto divisor = terms_.literal_value(operands[1]);

@@ -131,7 +131,7 @@ private:
   SymbolicKernel after_;
   std::vector<LedgerFact> facts_;
   std::vector<Assumption> required_;  // the variant's predicates, and facts on lanes
-  std::vector<Assumption> multiples_; // those of them with remainders: alignments, row lengths
+  std::vector<Assumption> multiples_; // the predicates with a remainder: alignments, row lengths
   std::optional<Divisions> divisions_;
   std::optional<Relations> relations_;
   std::vector<size_t> admitted_; // facts that may be used, numbered as in exact_
@@ -505,7 +505,7 @@ void Prover::compare_alignment(const std::vector<JoinedAccess>& joined) {
     const TermId low = terms_.truncate(relations_->apply(seen->terms.front()), bits), zero = terms_.literal(bits, 0);
     const BlockId block = rewritten_.instructions[access.first_part].block;
     const Place place = block.index() < original_.blocks.size() ? place_in(block) : Place{};
-    // Without the other predicates, whose products take the solver's time.
+    // First with the remainders alone: products in the other predicates are expensive for the solver.
     Outcome outcome = low == zero ? Outcome::identical : solver_.prove_equal(zero, low, multiples_).outcome;
     if (outcome != Outcome::identical && outcome != Outcome::proved) outcome = judgement_of(zero, low, place).outcome;
     if (outcome == Outcome::identical)

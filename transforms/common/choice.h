@@ -54,8 +54,8 @@ inline double least_gain_by(const std::vector<std::string>& architectures, doubl
   return architectures.empty() ? bound_of_model : 0;
 }
 
-// What a rewritten kernel must save of `weighted`, by the model: one that replaces the original the part `least_gain`
-// of it, a variant beside it at least four instructions and 5 percent.
+// The saving of `weighted` that wins() requires by the model: the fraction `least_gain` for a kernel that replaces the
+// original; four instructions and 5 percent for a variant beside it.
 double needed_saving(const KernelCost& before, bool is_variant, double least_gain);
 // Is the rewritten kernel better? If both have figures of ptxas, these decide: it must not spill more, lose occupancy
 // or take more instructions on any architecture, and must take fewer on at least one. By the model, it must save

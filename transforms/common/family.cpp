@@ -64,8 +64,8 @@ private:
   std::optional<Try> best_;
   unsigned left_ = 0; // kernels that may still be evaluated
   std::string lost_;  // why the last one was rejected
-  // The same as a kind. A gain by the model that is below the bounds of wins() is the sum of all sites' gains, so that
-  // parts of the sites gain less. The answers of ptxas are not sums: a part may gain more.
+  // The kind of that reason. By the model, the gain of all sites is the sum of their gains: if it is too small, the
+  // gain of a subset is too small as well. Counts by ptxas are not additive, so that subsets are tried (`harm`).
   enum class Loss : uint8_t { harm, small_gain, small_gain_of_variant } lost_by_ = Loss::harm;
 };
 

@@ -209,7 +209,7 @@ Candidate LegalComposite::attempt(Families families, Eagerness eagerness) const 
   return candidate;
 }
 
-// By the model, for candidates without neutral rules.
+// Returns false if the candidate cannot save enough by the machine model. Always true if ptxas decides.
 bool LegalComposite::may_win(const Candidate& candidate) {
   if (!architectures_.empty()) return true;
   const double least = needed_saving(before_, false, least_gain_of_other_expressions);

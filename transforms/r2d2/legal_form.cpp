@@ -73,7 +73,7 @@ private:
   void extend(Choice& choice, const Step& step, size_t next, std::optional<bool> bases_at_launch,
               AnalysisCache& analyses);
   void weigh(Choice& choice, const Attempt& attempt, double most_saved, unsigned subset);
-  // Without a bound if ptxas is asked.
+  // Upper bound of the saving by the machine model; infinite if ptxas decides.
   double most_saved_by(const Choice& choice, const Attempt& attempt);
   // Candidate 4, requested by name: not compared with ordinary blocks.
   std::optional<Change> make_persistent_form(const Combination& available);
@@ -143,9 +143,12 @@ struct LegalForm::Choice {
   KernelCost best_cost;
   unsigned best_subset = 0;
   std::map<unsigned, std::string> lost; // why a subset was rejected
-  std::vector<double> most_saved_alone; // by each of `available`; of both ways of a candidate with bases the larger one
+  // Upper bound of the saving by each of `available`, applied alone. For candidates that may place bases in the kernel
+  // or at launch, the larger bound of the two.
+  std::vector<double> most_saved_alone;
 
-  // Can a step with all further candidates save what it must? Bounds are taken as sums.
+  // Returns false if no extension of the step by further candidates can save enough to win. The upper bound of an
+  // extension is the sum of the step's bound and those of the further candidates alone.
   bool may_win(const Step& step) const {
     double most = step.most_saved;
     for (size_t i = std::bit_width(step.subset); i < available.size(); ++i)
