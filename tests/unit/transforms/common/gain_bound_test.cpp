@@ -116,6 +116,20 @@ TEST_CASE("a changed operand bounds the gain by the instruction and its neighbou
   CHECK(most < all / 3);
 }
 
+TEST_CASE("a changed argument of an edge makes the old argument's definition superfluous") {
+  Kernel kernel("mov.u32 %r2, 1;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra $End;\nrem.u32 %r2, 1000, %r1;\n$End:\n"
+                "st.global.u32 [%rd1], %r2;\n");
+  ir::Function changed = kernel.function;
+  const ir::ValueId remainder = changed.operands_of(find(changed, ir::Opcode::rem))[0].as_value();
+  for (ir::EdgeId edge : changed.edges.ids())
+    for (ir::ValueId& argument : changed.arguments(edge))
+      if (argument == remainder) argument = changed.operands_of(find(changed, ir::Opcode::mov))[0].as_value();
+  changed.changed();
+  const double saved = model_cost_of(kernel.function).weighted - model_cost_of(changed).weighted;
+  CHECK(saved > 5);
+  CHECK(kernel.bound.most_saved_by(changed) >= saved);
+}
+
 TEST_CASE("other control flow has no bound") {
   Kernel kernel("setp.eq.u32 %p1, %r1, 0;\n@%p1 bra $End;\nst.global.u32 [%rd1], %r1;\n$End:\n");
   ir::Function shorter = kernel.function;
