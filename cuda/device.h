@@ -126,6 +126,7 @@ struct EmulatorOptions {
   bool unordered = false;
   bool late_copies = false; // asynchronous copies are executed when they are waited for
   bool reversed = false;    // blocks start in reverse order
+  emulator::ClockUnit clock_unit = emulator::ClockUnit::instructions;
   emulator::MatrixSums matrix_sums = emulator::default_matrix_sums();
   unsigned host_threads = 0; // 0: all
   uint64_t fuel = emulator_limits().fuel;

@@ -165,6 +165,7 @@ public:
     if (options_.machine) request.multiprocessors = options_.machine->sms;
     if (options_.observer) request.observer = options_.observer(request);
     request.late_copies = options_.late_copies;
+    request.clock_unit = options_.clock_unit;
     request.matrix_sums = options_.matrix_sums;
     request.machines = options_.machines;
     request.machines.set(affine_settings(launch));

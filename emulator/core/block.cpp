@@ -61,6 +61,7 @@ Status Block::prepare() {
   const uint64_t threads = uint64_t(launch->warps) * warp_size;
   const uint64_t local_bytes = threads * local_stride; // bounded: threads of a block, local bytes of a thread
   uint64_t bytes = local_bytes + shared_bytes + launch->warps * sizeof(Warp);
+  if (launch->request->clock_unit == ClockUnit::reads) clock_reads.resize(threads);
   if (launch->request->check)
     bytes += checker_bytes(shared_bytes, local_bytes, launch->request->cluster ? launch->request->cluster->count() : 1);
   if (!share_.try_grow(bytes))
@@ -124,6 +125,7 @@ void Block::start(uint64_t linear_index) {
   next_to_start_ = 0;
   fuel = static_cast<int64_t>(std::min<uint64_t>(launch->request->fuel, INT64_MAX));
   clock = counted_clock = 0;
+  std::ranges::fill(clock_reads, 0u);
   failure.reset();
   printed.clear();
   ++counters->blocks;
@@ -134,6 +136,20 @@ void Block::start(uint64_t linear_index) {
   if (warp_groups) warp_groups->start_block();
   if (tensor_unit) tensor_unit->start_block();
   warp_registers.clear();
+}
+
+// The lanes that read a clock together get one value, as on GPUs, and no lane reads the same value twice.
+uint64_t Block::read_clock(const Warp& warp) {
+  constexpr uint64_t clock_step = 64;    // so that loops that wait for a time end after few turns
+  const uint64_t instructions = clock++; // fuel is charged alike in either unit
+  if (clock_reads.empty()) return instructions;
+  const std::span lanes = std::span(clock_reads).subspan(size_t(warp.index) * warp_size, warp_size);
+  uint32_t last = 0;
+  for (uint32_t mask = warp.mask; mask; mask &= mask - 1)
+    last = std::max(last, lanes[static_cast<unsigned>(std::countr_zero(mask))]);
+  for (uint32_t mask = warp.mask; mask; mask &= mask - 1)
+    lanes[static_cast<unsigned>(std::countr_zero(mask))] = last + 1;
+  return (last + 1) * clock_step;
 }
 
 void Block::start_warp(Warp& warp) {

@@ -153,6 +153,8 @@ struct Block {
   void complete_barrier_if_full(unsigned number);
   // False: the launch may take no more memory.
   bool take_memory(uint64_t bytes) { return share_.try_grow(bytes); }
+  // Reads a clock for the lanes of warp.mask.
+  uint64_t read_clock(const Warp& warp);
   // For an instruction that is more work than a warp instruction is otherwise.
   void take_fuel(uint64_t warp_instructions) { fuel -= static_cast<int64_t>(warp_instructions); }
   Dimensions thread_index(const Warp& warp, unsigned lane) const;
@@ -174,8 +176,9 @@ struct Block {
   std::vector<Warp> warps;
   uint32_t live_warps = 0;
   int64_t fuel = 0;
-  uint64_t counted_clock = 0; // the part of the clock that has been charged to the launch's fuel
-  uint64_t clock = 0;         // warp instructions this block has executed: %clock
+  uint64_t counted_clock = 0;        // the part of the clock that has been charged to the launch's fuel
+  uint64_t clock = 0;                // warp instructions this block has executed: ClockUnit::instructions
+  std::vector<uint32_t> clock_reads; // by thread: number of clocks read; empty: ClockUnit::instructions
   uint64_t linear = 0;
   Dimensions index;
   std::optional<Failure> failure;

@@ -15,9 +15,9 @@ namespace {
 
 using ir::SpecialRegister;
 
-// %clock and similar registers count the warp instructions of the block, so that runs are reproducible.
+// What %clock and similar registers count does not depend on the host, so that runs are reproducible (ClockUnit).
 template <class T, unsigned shift> const MicroOp* read_clock(Warp& warp, const MicroOp& op) {
-  const T value = static_cast<T>((warp.block->clock++) >> shift);
+  const T value = static_cast<T>(warp.block->read_clock(warp) >> shift);
   detail::write_lanes<T>(warp, op.destination[0], warp.mask, [&](unsigned) { return value; });
   return &op + 1;
 }

@@ -90,6 +90,13 @@ MatrixSums& default_matrix_sums();
 std::optional<MatrixSums> matrix_sums_of(std::string_view word);
 std::string word_of(MatrixSums sums);
 
+// What %clock, %globaltimer and their parts count.
+enum class ClockUnit : uint8_t {
+  instructions, // warp instructions of the block; a basic block counts when it is entered
+  reads         // earlier reads of a clock by the same lanes: the values do not depend on other instructions, so a
+                // rewritten kernel reads the same ones
+};
+
 struct LaunchRequest {
   std::string kernel;
   Dimensions grid{};
@@ -102,6 +109,7 @@ struct LaunchRequest {
   bool check = false;        // uninitialised reads, races ...; out of bounds and misaligned are always checked
   bool late_copies = false;  // asynchronous copies are performed by the wait, not when they are issued
   bool count_memory = false; // InstructionCounters::transactions
+  ClockUnit clock_unit = ClockUnit::instructions;
   MatrixSums matrix_sums = default_matrix_sums();
   // Warp instructions that a block may execute; all blocks together may execute launch_fuel_factor times as many.
   uint64_t fuel = default_fuel;

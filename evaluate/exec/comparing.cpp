@@ -101,6 +101,7 @@ Result<cuda::SessionResult> ComparingHook::run(const LaunchInput& input, const i
                                                bool reversed, uint64_t order_seed) {
   cuda::EmulatorOptions options;
   options.reversed = reversed;
+  options.clock_unit = emulator::ClockUnit::reads;
   options.host_threads = call.request.host_threads;
   options.fuel = call.request.fuel;
   options.resident_blocks = 0;
@@ -130,6 +131,7 @@ void ComparingHook::before(cuda::LaunchCall& call) {
   if (result->runs.empty()) return leave_out("the rewritten launch did not run");
   if (!is_changed && result->runs.back().entry == call.kernel.name)
     return leave_out(result->runs.back().reasons.empty() ? "the original ran" : result->runs.back().reasons.front());
+  call.request.clock_unit = emulator::ClockUnit::reads; // as in run()
   pending_ = Pending{*input, &known, *std::move(result)};
 }
 

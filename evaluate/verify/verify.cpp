@@ -137,6 +137,7 @@ Result<cuda::SessionResult> Verifier::run(const launch::LaunchPlan& plan, const 
     emulator = cuda::make_emulator_device({.check = true,
                                            .late_copies = mode.late_copies,
                                            .reversed = mode.reversed,
+                                           .clock_unit = emulator::ClockUnit::reads,
                                            .host_threads = settings_.host_threads,
                                            .fuel = mode.fuel,
                                            .resident_blocks = mode.resident_blocks,
