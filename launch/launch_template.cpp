@@ -1,6 +1,7 @@
 #include "launch/launch_template.h"
 
 #include "ir/machine/figures/target.h"
+#include "launch/launch_plan.h"
 #include "launch/parameter_use.h"
 #include "launch/scalar_bytes.h"
 #include "launch/signature.h"
@@ -40,7 +41,11 @@ public:
            "n = 128 # bounds, extents and strides: set what the kernels need\n"
            "elements = \"4 * n * n\" # of each buffer\n";
     for (const ir::Function* kernel : kernels)
-      write_kernel(*kernel);
+      if (requires_too_large_blocks(*kernel))
+        out_ += "\n# " + std::string(module_.text(kernel->name)) + " is left out: no GPU runs the blocks that its " +
+                ".reqntid requires\n";
+      else
+        write_kernel(*kernel);
     out_ += buffers_;
     write_variables();
     return out_;
@@ -50,6 +55,21 @@ private:
   bool calls_malloc() const {
     return std::ranges::any_of(module_.functions,
                                [&](const auto& function) { return module_.text(function->name) == "malloc"; });
+  }
+
+  // ptxas takes any numbers after .reqntid.
+  bool requires_too_large_blocks(const ir::Function& kernel) const {
+    for (const ir::FunctionDirective& directive : kernel.directives) {
+      if (module_.text(directive.name) != ".reqntid") continue;
+      const uint32_t most[] = {max_block.x, max_block.y, max_block.z};
+      uint64_t threads = 1;
+      for (unsigned i = 0; i < directive.count && i < 3; ++i) {
+        if (directive.numbers[i] > most[i]) return true;
+        threads *= directive.numbers[i];
+      }
+      return threads > max_block_threads;
+    }
+    return false;
   }
 
   // The block dimensions that the kernel requires, otherwise 256 threads.
