@@ -46,9 +46,11 @@ std::optional<KernelCost> cost_of_original(const ir::Function& function, std::ve
 
 // The least gain by the model, as a part of the kernel's weight, at which a kernel is replaced: ptxas schedules and
 // combines instructions anew and turns some smaller gains into losses. The first bound is for passes that replace
-// single instructions, the second for those that compute addresses or whole expressions in another way. Fitted to half
-// of the kernels of a public collection of benchmarks (docs/transforms/r2d2.md).
-inline constexpr double least_local_gain = 0.005, least_gain_of_other_expressions = 0.02;
+// single instructions, the second for one that changes their widths, so that ptxas folds other additions into
+// addresses, the third for those that compute addresses or whole expressions in another way. Fitted to half of the
+// kernels of a public collection of benchmarks (docs/transforms/r2d2.md).
+inline constexpr double least_local_gain = 0.005, least_gain_of_other_widths = 0.0125,
+                        least_gain_of_other_expressions = 0.02;
 // `least_gain` of wins(): no bound if ptxas is asked, where the model only chooses the candidates to assemble.
 inline double least_gain_by(const std::vector<std::string>& architectures, double bound_of_model) {
   return architectures.empty() ? bound_of_model : 0;

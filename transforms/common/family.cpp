@@ -122,7 +122,7 @@ bool FamilyChoice::weigh(std::optional<Try> next) {
 bool FamilyChoice::weigh_as_it_is(Try next) {
   // A kernel that already is a variant is replaced in place.
   const bool stands_beside = next.attempt.needs_original() && !original_of(function_);
-  const double least_gain = least_gain_by(architectures_, least_local_gain);
+  const double least_gain = least_gain_by(architectures_, family_.least_gain);
   const Loss small_gain = stands_beside ? Loss::small_gain_of_variant : Loss::small_gain;
   if (architectures_.empty()) {
     const double least = needed_saving(before_, stands_beside, least_gain);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "transforms/common/attempt.h"
+#include "transforms/common/choice.h"
 #include "transforms/manager/pass.h"
 
 #include <compare>
@@ -55,6 +56,7 @@ struct Family {
   // obligations.
   std::string_view finisher = {};
   std::string_view finisher_statistic = {};
+  double least_gain = least_local_gain; // by the model, of a kernel in place of the original
 };
 
 // Runs the family as a pass on one function in SSA form: rewrites all sites, or the profitable ones.

@@ -45,7 +45,8 @@ bool apply(Attempt& attempt, SiteFilter& sites, PassContext& context) {
 }
 
 Change run(ir::Function& function, PassContext& context) {
-  return legal::run_family(function, context, {"narrow", apply});
+  return legal::run_family(function, context,
+                           {.name = "narrow", .apply = apply, .least_gain = legal::least_gain_of_other_widths});
 }
 
 const RegisterPass registration(
