@@ -45,11 +45,19 @@ fuzz::Knobs partial_warps() {
   return knobs;
 }
 
+fuzz::Knobs own_addresses() {
+  fuzz::Knobs knobs;
+  knobs.statements = 16;
+  knobs.own_addresses = 0.7;
+  knobs.weights["local access"] = 20;
+  return knobs;
+}
+
 std::vector<Kind> kinds() {
   return {{"small", small_kernels()},        {"usual", {}},
           {"partial", partial_warps()},      {"indices", fuzz::index_knobs()},
           {"streams", fuzz::stream_knobs()}, {"integers", fuzz::integer_knobs()},
-          {"loops", fuzz::loop_knobs()}};
+          {"loops", fuzz::loop_knobs()},     {"own", own_addresses()}};
 }
 
 // Changes to a launch that make it fail.

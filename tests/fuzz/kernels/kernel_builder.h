@@ -245,6 +245,7 @@ private:
   unsigned atomic_regions_ = 0;
   // Buffers and the pointers to them.
   uint32_t input_ = 0, output_ = 0, columns_ = 0, cells_ = 0;
+  uint32_t own_pointer_ = 0; // generic address of the local object, with Knobs::own_addresses
   uint32_t input_pointer_ = 0, middle_pointer_ = 0, slot_pointer_ = 0, columns_pointer_ = 0, cells_pointer_ = 0;
   uint32_t global_index_ = 0, thread_in_block_ = 0, block_size_ = 0, total_threads_ = 0;
   uint32_t last_lane_ = 0, lane_mask_ = 0; // for partial warps

@@ -275,7 +275,8 @@ void Builder::declare_objects() {
     own_shared_object_ = static_cast<int>(add_object("own", Space::shared, largest_block_ * shared_slot, 16));
     own_shared_is_reversed_ = random_.one_in(2);
   }
-  if (random_.one_in(3)) local_object_ = static_cast<int>(add_object("depot", Space::local, local_bytes, 16));
+  if (random_.one_in(3) || knobs_.own_addresses > 0)
+    local_object_ = static_cast<int>(add_object("depot", Space::local, local_bytes, 16));
   if (random_.one_in(2)) constant_object_ = static_cast<int>(add_object("constants", Space::constant, table_bytes, 16));
   if (random_.one_in(2)) table_object_ = static_cast<int>(add_object("table", Space::global, table_bytes, 16));
 }
@@ -428,6 +429,7 @@ void Builder::emit_prologue() {
     const uint32_t value = zero();
     emit_store_of(".local", place, {value, global_index_, value, value});
   }
+  if (knobs_.own_addresses > 0) own_pointer_ = object_pointer(local_object_, true);
   emit_first_values();
 }
 

@@ -31,6 +31,7 @@ struct Knobs {
   bool many_warps = false;               // blocks of up to 8, mostly with rows smaller than a warp
   bool indices = false;                  // only index arithmetic, unless it may wrap
   double wrap = 0.34;                    // per kernel, with `indices`: index arithmetic may wrap
+  double own_addresses = 0;              // accesses to local memory at one generic address in all threads
   double races = 0;                      // per kernel: values that warps read depend on their order, the results do not
   bool integer_chains = false;           // long chains of instructions that read each other
   std::map<std::string, double> weights; // of statements and groups of operations; default 1

@@ -369,12 +369,19 @@ void Builder::random_parameter_load() {
 void Builder::random_local_access() {
   if (local_object_ < 0 || function_ != 0) return;
   count("local memory");
-  const bool generic = random_.one_in(3);
+  // Every thread has other memory at such an address.
+  const bool is_same_address = knobs_.own_addresses > 0 && random_.chance(knobs_.own_addresses);
+  const bool generic = is_same_address || random_.one_in(3);
   if (generic) count("generic address");
   const std::string space = generic ? "" : ".local";
   MemoryAccess access;
-  const uint32_t index = masked_index(local_bytes / 8);
-  access.base = reg(scaled_pointer(object_pointer(local_object_, generic), index, 8, random_.one_in(2)));
+  if (is_same_address) {
+    access.base = reg(own_pointer_);
+    access.offset = static_cast<int64_t>(random_.below(2) * 8); // few, so that a load finds what was stored
+  } else {
+    const uint32_t index = masked_index(local_bytes / 8);
+    access.base = reg(scaled_pointer(object_pointer(local_object_, generic), index, 8, random_.one_in(2)));
+  }
   if (random_.one_in(2)) return emit_store(space, access, 8);
   static constexpr Kind kinds[] = {Kind::b32, Kind::b64, Kind::f32, Kind::b16};
   const Kind kind = pick_kind(kinds);
