@@ -95,7 +95,8 @@ private:
   uint64_t ring_bytes_taken_ = 0;
   uint32_t capability_ = 80;
   std::optional<Attempt> attempt_;
-  std::optional<RunAheadCost> cost_;
+  std::optional<RunAheadCost> cost_; // made for the first loop with a load
+  unsigned most_warps_ = 0;          // RunAheadCost::limit_warps
   std::vector<Candidate> taken_;
   std::vector<InstructionId> writers_; // of memory, and calls
   std::vector<InstructionId> uniform_; // branches
@@ -249,6 +250,8 @@ void RunAhead::treat(const RunAheadPlan& plan, const RunAheadPlanner& planner, i
   for (const StayingLoad& load : plan.staying)
     context_.remarks.emplace_back("stays: " + load.reason, function_.instructions[load.instruction].range);
   if (plan.loads.empty()) return;
+  if (!cost_) cost_.emplace(forms, ir::machine_for(capability_), threads_, shared_bytes_);
+  cost_->limit_warps(most_warps_);
   std::optional<Candidate> best;
   std::vector<StayingLoad> best_staying, last_staying;
   std::string weighed;
@@ -295,7 +298,7 @@ void RunAhead::treat(const RunAheadPlan& plan, const RunAheadPlanner& planner, i
 }
 
 void RunAhead::treat_all(const RunAheadPlanner& planner, ir::LinearForms& forms, unsigned warps) {
-  cost_.emplace(forms, ir::machine_for(capability_), threads_, shared_bytes_, warps);
+  most_warps_ = warps;
   for (ir::LoopId loop : forms.loops().loops().ids())
     treat(planner.plan(loop), planner, forms);
 }
@@ -379,12 +382,26 @@ Change RunAhead::commit(ir::LinearForms& forms) {
   return Change::changed;
 }
 
+// Without an edge to the same block or to one before it in the layout there is no loop.
+bool may_loop(const ir::Function& function) {
+  std::vector<bool> before(function.blocks.size());
+  for (BlockId block : function.layout) {
+    before[block.index()] = true;
+    for (ir::EdgeId edge : function.successors(block))
+      if (before[function.edges[edge].to.index()]) return true;
+  }
+  return false;
+}
+
 Change RunAhead::run() {
   if (!read_options()) {
     context_.remarks.emplace_back("left as it is: form= takes ring, registers, prefetch or producer",
                                   function_.header_range);
     return Change::unchanged;
   }
+  // Loads run ahead in loops, and without ptxas or `force` no branch is marked as uniform.
+  if (!force_ && !may_loop(function_) && architectures_to_ask(function_.module(), context_).empty())
+    return Change::unchanged;
   look_at_kernel();
   DischargePolicy policy;
   policy.assumed = context_.assumes(no_index_overflow);

@@ -44,9 +44,9 @@ double trip_clocks(const ir::Machine& machine, const TripWork& work, unsigned wa
 }
 
 RunAheadCost::RunAheadCost(const ir::LinearForms& forms, const ir::Machine& machine, unsigned threads,
-                           uint64_t shared_bytes, unsigned most_warps)
+                           uint64_t shared_bytes)
     : forms_(forms), function_(forms.function()), machine_(machine), threads_(threads), shared_bytes_(shared_bytes),
-      most_warps_(most_warps), lowering_(ir::lower(function_, machine.compute_capability)),
+      lowering_(ir::lower(function_, machine.compute_capability)),
       registers_(ir::register_need(function_, machine.compute_capability).registers) {
   for (BlockId block : function_.layout)
     for (InstructionId id : function_.instructions_in(block))

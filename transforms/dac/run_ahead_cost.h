@@ -39,10 +39,11 @@ double trip_clocks(const ir::Machine& machine, const TripWork& work, unsigned wa
 
 class RunAheadCost {
 public:
-  // `threads` per block; `shared_bytes`: shared memory that a block already uses; `most_warps`: the maximum per SM in
-  // the known launch, or 0.
-  RunAheadCost(const ir::LinearForms& forms, const ir::Machine& machine, unsigned threads, uint64_t shared_bytes,
-               unsigned most_warps);
+  // `threads` per block; `shared_bytes`: shared memory that a block already uses.
+  RunAheadCost(const ir::LinearForms& forms, const ir::Machine& machine, unsigned threads, uint64_t shared_bytes);
+
+  // For launches with at most this number of warps on an SM; 0: as many as fit.
+  void limit_warps(unsigned most_warps) { most_warps_ = most_warps; }
 
   // `more_shared`: additional bytes of shared memory per block for the form.
   RunAheadEstimate estimate(const RunAheadPlan& plan, const RunAheadChoice& choice, uint64_t more_shared) const;
@@ -59,7 +60,7 @@ private:
   const ir::Machine& machine_;
   unsigned threads_;
   uint64_t shared_bytes_;
-  unsigned most_warps_;
+  unsigned most_warps_ = 0;
   std::array<bool, ir::FormIndex::count> indices_read_{}; // by the kernel
   ir::Lowering lowering_;
   uint32_t registers_;

@@ -11,6 +11,8 @@
 #include <charconv>
 #include <cstdio>
 #include <deque>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -18,34 +20,54 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-struct KnownMachines {
-  std::deque<MachineText> texts; // own the names
-  std::vector<Machine> machines; // sorted
-};
+// A machine's file is parsed when the machine is first asked for: most runs need one machine, or none.
+class KnownMachines {
+public:
+  KnownMachines() : files_(machine_files().begin(), machine_files().end()) {
+    std::stable_sort(files_.begin(), files_.end(), [](const MachineFileText& a, const MachineFileText& b) {
+      return std::pair(a.compute_capability, a.name) < std::pair(b.compute_capability, b.name);
+    });
+    machines_.resize(files_.size());
+    texts_.resize(files_.size());
+    parsed_ = std::make_unique<std::once_flag[]>(files_.size());
+  }
 
-KnownMachines read_machines() {
-  KnownMachines known;
-  for (const MachineFileText& file : machine_files()) {
-    const SourceFile source(std::string(file.name), std::string(file.text));
+  // Sorted by compute capability, then by name.
+  const std::vector<Machine>& all() {
+    for (size_t i = 0; i < files_.size(); ++i)
+      (void)at(i);
+    return machines_;
+  }
+  std::span<const MachineFileText> files() const { return files_; }
+  const Machine& at(size_t i) {
+    std::call_once(parsed_[i], [&] { parse(i); });
+    return machines_[i];
+  }
+
+private:
+  void parse(size_t i) {
+    const MachineFileText& file = files_[i];
+    const SourceFile source(std::string(file.file), std::string(file.text));
     Diagnostics diagnostics;
     const std::optional<Node> document = read_document(source, diagnostics);
-    MachineText& text = known.texts.emplace_back();
-    if (document) read_machine_text(*document, std::string(file.name), {}, text, diagnostics);
+    if (document) read_machine_text(*document, std::string(file.file), {}, texts_[i], diagnostics);
     for (const Diagnostic& diagnostic : diagnostics.list())
       std::fputs(render(diagnostic, source).c_str(), stderr);
     assert(!diagnostics.has_errors() && "a machine of the program's own");
-    known.machines.push_back(text.machine);
+    machines_[i] = texts_[i].machine;
+    assert(machines_[i].name == file.name && machines_[i].compute_capability == file.compute_capability);
   }
-  std::stable_sort(known.machines.begin(), known.machines.end(), [](const Machine& a, const Machine& b) {
-    return std::pair(a.compute_capability, a.name) < std::pair(b.compute_capability, b.name);
-  });
-  return known;
-}
+
+  std::vector<MachineFileText> files_;
+  std::deque<MachineText> texts_; // own the names
+  std::vector<Machine> machines_;
+  std::unique_ptr<std::once_flag[]> parsed_;
+};
 
 // Never freed: pointers to machines are valid until the program ends.
-const std::vector<Machine>& known_machines() {
-  static const auto* const known = new KnownMachines(read_machines());
-  return known->machines;
+KnownMachines& known() {
+  static auto* const machines = new KnownMachines;
+  return *machines;
 }
 
 std::string folded(std::string_view name) {
@@ -75,12 +97,12 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 } // namespace
 
 std::span<const Machine> all_machines() {
-  return known_machines();
+  return known().all();
 }
 
 const Machine* find_machine(std::string_view name) {
   std::string key = folded(name);
-  for (const Machine& machine : known_machines())
+  for (const Machine& machine : known().all())
     if (folded(machine.name) == key) return &machine;
   return nullptr;
 }
@@ -88,7 +110,7 @@ const Machine* find_machine(std::string_view name) {
 std::string unknown_machine(std::string_view name) {
   std::string key = folded(name);
   std::vector<std::string> names;
-  for (const Machine& machine : known_machines())
+  for (const Machine& machine : known().all())
     names.push_back(folded(machine.name));
   std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
     return edit_distance(key, a) < edit_distance(key, b);
@@ -102,11 +124,13 @@ std::string unknown_machine(std::string_view name) {
 }
 
 const Machine& machine_for(uint32_t compute_capability) {
-  const Machine* best = &known_machines().front();
-  for (const Machine& machine : known_machines())
-    if (machine.compute_capability <= compute_capability && machine.compute_capability > best->compute_capability)
-      best = &machine;
-  return *best;
+  const std::span<const MachineFileText> files = known().files();
+  size_t best = 0;
+  for (size_t i = 0; i < files.size(); ++i)
+    if (files[i].compute_capability <= compute_capability &&
+        files[i].compute_capability > files[best].compute_capability)
+      best = i;
+  return known().at(best);
 }
 
 uint32_t compute_capability_of(std::string_view architecture) {
