@@ -7,6 +7,8 @@ Makes one PTX file of each size (in megabytes) by repeating the samples under fr
 interleaved rounds, `opt --no-ssa` (parse + print), `opt` without passes (identity, through SSA), `ptxas -O3` and
 `ptxas -O0`, and prints the median of user seconds with the ratio to ptxas and the peak memory per source byte, beside
 the bars: parse + print <= 0.20 x ptxas -O3 (goal 0.12), <= 25 bytes of peak memory per source byte, cost per byte flat.
+Files below 10 MB also run every pass in its legal form, and -O, where the machine model chooses (bars: a pass <= 0.10 x
+ptxas -O3 with reading and printing, -O <= 0.25 x).
 Then files with many labels, branch targets, parameters, registers and so on, through SSA, at two sizes: the growth of
 time with their number (bar: exponent 1.2).
 Without ptxas on PATH, only the tool is measured. Always exits 0 if every run succeeded: speed fails no test.
@@ -19,6 +21,7 @@ import os
 import re
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 
@@ -27,6 +30,9 @@ SAMPLES = os.path.normpath(os.path.join(HERE, "..", "..", "samples"))
 # A fixed set, so that figures of different days are comparable; modules of kernels only, which can be repeated.
 REPEATED = ["backprop", "dac_example", "hotspot", "matmul", "pathfinder", "vecadd", "warp_reduction"]
 TIME_BAR, TIME_GOAL, MEMORY_BAR, GROWTH_BAR = 0.20, 0.12, 25.0, 1.2
+PASS_BAR, ALL_BAR = 0.10, 0.25
+# Passes that do nothing without an option.
+PASS_OPTIONS = {"spill": "limit=24", "darsie": "specialise=block=128"}
 MEGABYTE = 1_000_000
 
 
@@ -88,11 +94,22 @@ def run(command, log):
     return usage.ru_utime, usage.ru_maxrss * 1024
 
 
-def measure(tool, path, rounds, scratch):
+def pass_commands(tool):
+    """name -> arguments of `opt` for every pass alone, and for -O."""
+    listed = subprocess.run([tool, "passes", "--json"], capture_output=True, check=True)
+    names = [one["name"] for one in json.loads(listed.stdout)]
+    passes = {f"-p {name}": ["-p", f"{name}({PASS_OPTIONS[name]})" if name in PASS_OPTIONS else name] for name in names}
+    return {**passes, "-O": ["-O"]}
+
+
+def measure(tool, path, rounds, scratch, with_passes):
     """name -> (median user seconds, median peak bytes), the commands interleaved round by round."""
     output = os.path.join(scratch, "output")
     commands = {"parse + print": [tool, "opt", "--no-ssa", path, "-o", output + ".ptx"],
                 "identity": [tool, "opt", path, "-o", output + ".ptx"]}
+    if with_passes:
+        for name, options in pass_commands(tool).items():
+            commands[name] = [tool, "opt", *options, "--no-ptxas", path, "-o", output + ".ptx"]
     if shutil.which("ptxas"):
         commands["ptxas -O3"] = ["ptxas", "-arch=sm_80", "-O3", path, "-o", output + ".cubin"]
         commands["ptxas -O0"] = ["ptxas", "-arch=sm_80", "-O0", path, "-o", output + ".cubin"]
@@ -167,7 +184,7 @@ def main():
             path = os.path.join(folder, f"samples_{megabytes}MB.ptx")
             size = make_file(path, float(megabytes) * MEGABYTE)
             rounds = arguments.rounds if size < 10 * MEGABYTE else max(2, arguments.rounds // 2)
-            measured = measure(tool, path, rounds, scratch)
+            measured = measure(tool, path, rounds, scratch, size < 10 * MEGABYTE)
             print(f"{size / MEGABYTE:.1f} MB, median of {rounds}")
             for name, (seconds, memory) in measured.items():
                 print("  " + table_row(name, size, seconds, memory, measured))
@@ -182,6 +199,12 @@ def main():
         print(f"bars at {size / MEGABYTE:.1f} MB: parse + print / ptxas -O3 {ratio} (bar {TIME_BAR}, goal {TIME_GOAL}); "
               f"peak {ours['peak_bytes'] / size:.1f} bytes per byte (bar {MEMORY_BAR}); "
               f"{ours['user_seconds'] / size * 1e9:.0f} ns per byte, identity {runs['identity']['user_seconds'] / size * 1e9:.0f}")
+        passes = {name: run["user_seconds"] for name, run in runs.items() if name.startswith("-")}
+        if peer and passes:
+            over = [f"{name[3:]} {seconds / peer:.3f}" for name, seconds in passes.items()
+                    if name != "-O" and seconds > PASS_BAR * peer]
+            print(f"     passes above {PASS_BAR:.2f} x ptxas -O3: {', '.join(over) or 'none'}; "
+                  f"-O {passes['-O'] / peer:.3f} (bar {ALL_BAR})")
     if arguments.json:
         with open(arguments.json, "w") as file:
             json.dump(results, file, indent=1)
