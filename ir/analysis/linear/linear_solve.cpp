@@ -254,12 +254,12 @@ private:
     state_.demands = &demands;
     for (BlockId block : state_.flow.reverse_postorder())
       for (InstructionId id : state_.function.instructions_in(block)) {
+        bool wanted = false;
+        for_each_definition(state_.function, id, [&](ValueId value) { wanted |= has_form(value); });
+        if (!wanted) continue;
         demands.clear();
         transfer.compute(id, results);
-        bool wanted = false;
-        for (auto [value, form] : results)
-          wanted |= has_form(value);
-        if (!wanted || demands.empty()) continue;
+        if (demands.empty()) continue;
         std::vector<ObligationId> list;
         std::vector<ValueId> also;
         for (const Demand& demand : demands) {
