@@ -21,6 +21,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <memory>
 #include <optional>
 #include <sstream>
 
@@ -170,15 +171,23 @@ ir::Machine without_waits(const ir::Machine& machine) {
 // One file's gains, by version.
 using Gains = std::map<std::string, evaluate::FileGain>;
 
-Result<Gains> gains_of(const std::string& file, const std::string& size, const evaluate::Paper& paper,
-                       const Cause& cause, bool exact) {
+struct FileScore {
+  std::shared_ptr<const ir::Machine> machine; // of `scored`
+  evaluate::ScoredFile scored;
+  Gains gains;
+};
+
+Result<FileScore> score_of(const std::string& file, const std::string& size, const evaluate::Paper& paper,
+                           const Cause& cause, bool exact) {
   Result<evaluate::LaunchInput> input = read_sample(file, size);
   if (!input) return input.error();
   const ir::Machine& whole = *ir::find_machine(paper.machine);
   const uint32_t slice = cause.slice    ? cause.slice
                          : paper.sliced ? evaluate::benchmark_slice(input->plan, whole.sms)
                                         : 1;
-  ir::Machine machine = evaluate::machine_of(paper, slice > 1 ? timing::slice_of(whole, slice) : whole);
+  const auto held =
+      std::make_shared<ir::Machine>(evaluate::machine_of(paper, slice > 1 ? timing::slice_of(whole, slice) : whole));
+  ir::Machine& machine = *held;
   machine.memory.achieved_dram_gb_per_second.value *= cause.bandwidth;
   machine.memory.l2_bytes_per_clock.value *= cause.bandwidth;
   if (!cause.waits) machine = without_waits(machine);
@@ -200,39 +209,49 @@ Result<Gains> gains_of(const std::string& file, const std::string& size, const e
   if (!run) return run.error();
   if (run->failure) return Error{run->failure->message, {}};
   run->scored.has_perfect_memory = paper.by_bound;
-  Gains gains;
-  for (const evaluate::ScoredVersion& version : run->scored.versions) {
+  FileScore result{held, std::move(run->scored), {}};
+  for (const evaluate::ScoredVersion& version : result.scored.versions) {
     evaluate::FileGain gain;
-    if (evaluate::gain_of(run->scored, version.name, gain)) gains[version.name] = gain;
+    if (evaluate::gain_of(result.scored, version.name, gain)) result.gains[version.name] = gain;
   }
-  return gains;
+  return result;
 }
 
-// The paper's averages of speed and of instructions.
+// The paper's averages of speed, instructions and energy.
 std::vector<evaluate::PaperTimeFigure> figures_of(const evaluate::Paper& paper) {
   std::vector<evaluate::PaperTimeFigure> figures;
   for (const evaluate::PaperTimeFigure& figure : evaluate::paper_time_figures())
     if (figure.paper == paper.name && (figure.measure == evaluate::PaperMeasure::speedup ||
-                                       figure.measure == evaluate::PaperMeasure::fewer_instructions))
+                                       figure.measure == evaluate::PaperMeasure::fewer_instructions ||
+                                       figure.measure == evaluate::PaperMeasure::less_energy))
       figures.push_back(figure);
   return figures;
 }
 
 // The mean over the files that are `counted`. `bounds`: gains of the same files in the unchanged model.
-std::optional<double> mean(const evaluate::PaperTimeFigure& figure, const std::vector<Gains>& files,
-                           const std::vector<Gains>& bounds, const std::vector<bool>& counted) {
+std::optional<double> mean(const evaluate::PaperTimeFigure& figure, const std::vector<FileScore>& files,
+                           const std::vector<FileScore>& bounds, const std::vector<bool>& counted) {
   double sum = 0, count = 0;
   for (size_t i = 0; i < files.size(); ++i) {
     if (!counted[i]) continue;
-    const auto gain = files[i].find(std::string(figure.version));
-    if (gain == files[i].end()) continue;
-    if (!evaluate::is_counted(figure.files, bounds[i].begin()->second)) continue;
+    const auto gain = files[i].gains.find(std::string(figure.version));
+    if (gain == files[i].gains.end()) continue;
+    if (!evaluate::is_counted(figure.files, bounds[i].gains.begin()->second)) continue;
     const bool is_speedup = figure.measure == evaluate::PaperMeasure::speedup;
     sum += is_speedup ? std::log(gain->second.speedup) : 100 * gain->second.fewer_instructions;
     ++count;
   }
   if (count == 0) return std::nullopt;
   return figure.measure == evaluate::PaperMeasure::speedup ? std::exp(sum / count) : sum / count;
+}
+
+// Energy is a range over the sets of coefficients.
+evaluate::OurFigure energy(const evaluate::PaperTimeFigure& figure, const std::vector<FileScore>& files,
+                           const std::vector<bool>& counted) {
+  std::vector<evaluate::ScoredFile> scored;
+  for (size_t i = 0; i < files.size(); ++i)
+    if (counted[i]) scored.push_back(files[i].scored);
+  return evaluate::our_figure(figure, scored);
 }
 
 std::string number_text(std::optional<double> number, evaluate::PaperMeasure measure) {
@@ -249,11 +268,18 @@ TextTable empty_table(const std::string& title, const std::vector<evaluate::Pape
 }
 
 json add_row(const std::string& about, const std::vector<evaluate::PaperTimeFigure>& figures,
-             const std::vector<Gains>& files, const std::vector<Gains>& bounds, const std::vector<bool>& counted,
-             TextTable& table) {
+             const std::vector<FileScore>& files, const std::vector<FileScore>& bounds,
+             const std::vector<bool>& counted, TextTable& table) {
   table.rows.push_back({about});
   json row = json::object();
   for (const evaluate::PaperTimeFigure& figure : figures) {
+    if (figure.measure == evaluate::PaperMeasure::less_energy) {
+      const evaluate::OurFigure ours = energy(figure, files, counted);
+      const bool is_known = ours.files > 0;
+      table.rows.back().push_back(is_known ? fmt::format("{:.1f} .. {:.1f}", ours.least, ours.most) : "-");
+      row[std::string(figure.what)] = is_known ? json{ours.least, ours.most} : json();
+      continue;
+    }
     const std::optional<double> ours = mean(figure, files, bounds, counted);
     table.rows.back().push_back(number_text(ours, figure.measure));
     row[std::string(figure.what)] = ours ? json(*ours) : json();
@@ -262,14 +288,15 @@ json add_row(const std::string& about, const std::vector<evaluate::PaperTimeFigu
 }
 
 // Reports files in which a technique is slower although a cost was removed.
-void check_row(const Cause& cause, const std::vector<Gains>& as_is, const std::vector<Gains>& changed,
+void check_row(const Cause& cause, const std::vector<FileScore>& as_is, const std::vector<FileScore>& changed,
                SampleTool& tool) {
   if (!cause.spares) return;
   for (size_t i = 0; i < as_is.size(); ++i)
-    for (const auto& [version, gain] : as_is[i])
-      if (changed[i].at(version).speedup < gain.speedup * (1 - 1e-9))
-        tool.complain(sample_of(tool.files[i]), fmt::format("{}, {}: {:.4f} times as fast, {:.4f} otherwise", version,
-                                                            cause.about, changed[i].at(version).speedup, gain.speedup));
+    for (const auto& [version, gain] : as_is[i].gains)
+      if (changed[i].gains.at(version).speedup < gain.speedup * (1 - 1e-9))
+        tool.complain(sample_of(tool.files[i]),
+                      fmt::format("{}, {}: {:.4f} times as fast, {:.4f} otherwise", version, cause.about,
+                                  changed[i].gains.at(version).speedup, gain.speedup));
 }
 
 } // namespace
@@ -294,23 +321,23 @@ int main(int count, char** arguments) {
     benchmarks.push_back(evaluate::is_benchmark(paper, file));
   TextTable of_all = empty_table("all samples", figures), of_benchmarks = empty_table("its benchmarks", figures);
   json document = json::array();
-  std::vector<Gains> as_is;
+  std::vector<FileScore> as_is;
   for (const Cause& cause : causes_of(name)) {
     if (!as_is.empty() && cause.about.find(only) == std::string::npos) continue;
-    std::vector<Gains> gains;
+    std::vector<FileScore> scores;
     for (const std::string& file : tool.files) {
-      Result<Gains> of_file = gains_of(file, tool.size, paper, cause, exact);
+      Result<FileScore> of_file = score_of(file, tool.size, paper, cause, exact);
       if (!of_file) {
         tool.complain(sample_of(file), of_file.error().message);
         return tool.exit_code();
       }
-      gains.push_back(std::move(*of_file));
+      scores.push_back(std::move(*of_file));
     }
-    if (as_is.empty()) as_is = gains;
-    check_row(cause, as_is, gains, tool);
+    if (as_is.empty()) as_is = scores;
+    check_row(cause, as_is, scores, tool);
     json row = {{"cause", cause.about}};
-    row["all"] = add_row(cause.about, figures, gains, as_is, all, of_all);
-    row["benchmarks"] = add_row(cause.about, figures, gains, as_is, benchmarks, of_benchmarks);
+    row["all"] = add_row(cause.about, figures, scores, as_is, all, of_all);
+    row["benchmarks"] = add_row(cause.about, figures, scores, as_is, benchmarks, of_benchmarks);
     document.push_back(std::move(row));
     std::fprintf(stderr, "%s\n", cause.about.c_str());
   }
