@@ -95,6 +95,8 @@ std::optional<Half> half_of(const Form& form, const std::vector<Operand>& source
     return Half{"xor." + type, {sources[0], Operand::integer(-1)}};
   case Opcode::mul:
     return suits && sources.size() == 2 ? half_of_product(form, sources) : std::nullopt;
+  case Opcode::mul24: // the machine's own multiplier
+    return form.has(Modifier::lo) ? std::optional<Half>({std::string(form.mnemonic), sources}) : std::nullopt;
   case Opcode::cvt:
     return sources.size() == 1 ? std::optional<Half>({std::string(form.mnemonic), sources}) : std::nullopt;
   default:

@@ -104,7 +104,7 @@ public:
   std::string_view title() const override { return "the composite register file's machine"; }
   void add_operations(OperationTable& table) const override {
     for (std::string_view pattern :
-         {"crf.add*", "crf.sub*", "crf.and*", "crf.or*", "crf.xor*", "crf.mul*", "crf.shl*", "crf.shr*"})
+         {"crf.add*", "crf.sub*", "crf.and*", "crf.or*", "crf.xor*", "crf.mul*", "crf.mul24*", "crf.shl*", "crf.shr*"})
       table.special(pattern, &decode_composite);
   }
   std::unique_ptr<FormDecoder> form_decoder() const override { return std::make_unique<SlotDecoder>(); }

@@ -75,11 +75,19 @@ const std::vector<HalfForm> shift_forms = {
     {"shr.u32", shifted_right},
     {"shr.s32", [](Number a, Number n) { return low(as_signed(a, 32) >> (n > 31 ? 31 : n), 32); }}};
 
+// PTX ISA 9.7.1: the upper eight bits of a factor are ignored, bit 23 is its sign.
+Big of_24_bits(Number value) {
+  const Big kept = value % (1 << 24);
+  return kept >= 1 << 23 ? kept - (1 << 24) : kept;
+}
+
 const std::vector<HalfForm> products = {
     {"mul.lo.u32", [](Number a, Number b) { return low(Big(a) * Big(b), 32); }},
     {"mul.lo.s32", [](Number a, Number b) { return low(as_signed(a, 32) * as_signed(b, 32), 32); }},
     {"mul.hi.u32", [](Number a, Number b) { return low((Big(a) * Big(b)) >> 32, 32); }},
-    {"mul.hi.s32", [](Number a, Number b) { return low((as_signed(a, 32) * as_signed(b, 32)) >> 32, 32); }}};
+    {"mul.hi.s32", [](Number a, Number b) { return low((as_signed(a, 32) * as_signed(b, 32)) >> 32, 32); }},
+    {"mul24.lo.u32", [](Number a, Number b) { return low(Big(a % (1 << 24)) * Big(b % (1 << 24)), 32); }},
+    {"mul24.lo.s32", [](Number a, Number b) { return low(of_24_bits(a) * of_24_bits(b), 32); }}};
 
 // The float next to an integer in the direction of the rounding; ties of .rn go to the even one.
 uint32_t rounded(double exact, char direction) {
@@ -151,7 +159,7 @@ TEST_CASE("every composite of the paper's table") {
   check(all_of(sums, logic_forms), conversions(), false);    // add/logic-cvt
   check(shift_forms, all_of(later_sums, logic_forms), true); // shift-add/logic
   check(shift_forms, shift_forms, true);                     // shift-shift
-  CHECK(forms == 4 * 4 + 4 * 12 + 7 * 4 + 7 * 6 + 7 * 12 + 4 * 9 + 4 * 4);
+  CHECK(forms == 6 * 4 + 6 * 12 + 7 * 4 + 7 * 6 + 7 * 12 + 4 * 9 + 4 * 4);
 }
 
 TEST_CASE("addresses: 64 bits, and shifts of what 32 bits extend to") {
