@@ -138,6 +138,9 @@ def check_verify(runner):
     expect(0 < columns["changed_bytes"] <= 6400 * 4, "columns writes 6400 floats")
     expect(columns["rewritten_warp_instructions"] not in (0, columns["warp_instructions"]), "other code has run")
     expect("identical" in child.stderr, "the table says so")
+    timed = kernels["timed_columns"]
+    expect(timed["compared_launches"] == 1, "times are compared")
+    expect(timed["differing_bytes"] == timed["order_dependent_bytes"] == 0, "times are the same")
     # Memory of all kinds, cooperative launches, textures, constants: the copy must have all of them.
     unchanged = "the passes do not change it"
     for name, passes, compared, not_compared in (
@@ -198,7 +201,7 @@ def check_capture(runner):
     # The other commands accept the capture, too.
     report, _ = runner.exec(runner.compile("rewriting"), "--capture", fresh(runner, "all"), "--capture-launches", "2")
     files = [row["file"] for row in report["captures"]]
-    expect(len(files) == 3, "two launches of walk and the one of columns")
+    expect(len(files) == 4, "two launches of walk, one of columns and one of timed_columns")
     expect(not any(row["holds_addresses"] for row in report["captures"]), "there are no pointers in memory")
     for command in (["verify", "-p", "r2d2"], ["study", "--only=block"], ["score"], ["run", "--check"]):
         expect(runner.run(command[0], *files, *command[1:]).returncode == 0, f"{command[0]} takes captured launches")
@@ -240,8 +243,8 @@ def check_study(runner):
     kernels = by_kernel(study["kernels"])
     walk, columns = kernels["walk"], kernels["columns"]
     expect((walk["studied_launches"], columns["studied_launches"]) == (3, 1), "all launches are looked at")
-    expect(study["all"]["warp_instructions"] == walk["warp_instructions"] + columns["warp_instructions"], "the sum")
-    expect(abs(walk["time_share"] + columns["time_share"] - 1) < 1e-9, "shares of the time are all of it")
+    expect(study["all"]["warp_instructions"] == sum(row["warp_instructions"] for row in kernels.values()), "the sum")
+    expect(abs(sum(row["time_share"] for row in kernels.values()) - 1) < 1e-9, "shares of the time are all of it")
     baseline, rewritten = columns["versions"]
     expect((baseline["launches"], rewritten["rewritten_launches"]) == (1, 1), "columns is scored as rewritten, too")
     expect(0 < columns["left"]["DAC-IDEAL"] < 1, "addresses of columns are affine")

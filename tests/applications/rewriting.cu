@@ -22,6 +22,17 @@ __global__ void columns(const float* in, float* out, int stride, int rows) {
   out[i] = sum;
 }
 
+// The same sums, with the time that each took, which depends on the code.
+__global__ void timed_columns(const float* in, float* out, long long* times, int stride, int rows) {
+  const long long begin = clock64();
+  const int i = threadIdx.x + blockIdx.x * blockDim.x;
+  float sum = 0;
+  for (int r = 0; r < rows; ++r)
+    sum += in[r * stride + i];
+  out[i] = sum;
+  times[i] = clock64() - begin;
+}
+
 static void check_walk(const unsigned char* in, unsigned* out, unsigned stride, int rows, unsigned n) {
   const int threads = 32;
   walk<<<1, threads>>>(in, out, stride, rows, n);
@@ -62,13 +73,22 @@ int main() {
   CALL(cudaMalloc(&matrix, values.size() * sizeof(float)));
   CALL(cudaMallocManaged(&totals, sums.size() * sizeof(float)));
   CALL(cudaMemcpy(matrix, values.data(), values.size() * sizeof(float), cudaMemcpyDefault));
-  columns<<<stride / 64, 64>>>(matrix, totals, stride, rows);
-  CALL(cudaDeviceSynchronize());
-  for (int i = 0; i < stride; ++i) {
-    float expected = 0;
-    for (int r = 0; r < rows; ++r)
-      expected += values[r * stride + i];
-    EXPECT(totals[i] == expected);
+  long long* times;
+  CALL(cudaMallocManaged(&times, sums.size() * sizeof(long long)));
+  for (const bool is_timed : {false, true}) {
+    if (is_timed)
+      timed_columns<<<stride / 64, 64>>>(matrix, totals, times, stride, rows);
+    else
+      columns<<<stride / 64, 64>>>(matrix, totals, stride, rows);
+    CALL(cudaDeviceSynchronize());
+    for (int i = 0; i < stride; ++i) {
+      float expected = 0;
+      for (int r = 0; r < rows; ++r)
+        expected += values[r * stride + i];
+      EXPECT(totals[i] == expected);
+      if (is_timed) EXPECT(times[i] > 0);
+      totals[i] = 0;
+    }
   }
   std::puts("right");
 }
