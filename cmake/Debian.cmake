@@ -19,6 +19,8 @@ set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_COMPRESSION_TYPE gzip)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME ptxrewrite)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
+# Loaded when they are first needed, so that no dependency is found: Z3 by `prove`, LLVM by the emulator.
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS "libz3-4, libllvm19")
 # The CUDA libraries of `exec` find each other through their own folder.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/cuda/lib)
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libptxrewrite-dev)

@@ -20,7 +20,7 @@ UInt128 cut(UInt128 value, unsigned width) {
 std::optional<UInt128> by_meaning(const std::string& name, const std::vector<UInt128>& operands,
                                   const std::vector<unsigned>& widths) {
 #ifdef PTXREWRITE_HAS_Z3
-  if (!has_meaning(name)) return std::nullopt;
+  if (!load_z3() || !has_meaning(name)) return std::nullopt;
   thread_local z3::context context;
   std::vector<z3::expr> literals;
   for (size_t i = 0; i < operands.size(); ++i)

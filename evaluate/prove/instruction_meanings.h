@@ -2,10 +2,11 @@
 // bit fields, counts and dot products, as used by rewrites that join or split words.
 #pragma once
 
+#include "evaluate/prove/z3_library.h"
+
 #include <optional>
 #include <string_view>
 #include <vector>
-#include <z3++.h>
 
 namespace ptxrewrite::prove {
 

@@ -6,10 +6,11 @@
 
 #ifdef PTXREWRITE_HAS_Z3
 #include "evaluate/prove/instruction_meanings.h"
-#include <z3++.h>
 #endif
 
 namespace ptxrewrite::prove {
+
+constexpr const char* no_solver = "Z3 is not available";
 
 #ifdef PTXREWRITE_HAS_Z3
 
@@ -332,14 +333,14 @@ struct Solver::State {
 };
 
 bool Solver::available() {
-  return true;
+  return load_z3();
 }
 
 #else
 
 struct Solver::State {
   State(Terms&, unsigned) {}
-  Judgement judge(TermId, TermId, const std::vector<Assumption>&) { return {Outcome::unknown, "built without Z3"}; }
+  Judgement judge(TermId, TermId, const std::vector<Assumption>&) { return {Outcome::unknown, no_solver}; }
   bool extension_is_exact(AtomKind, unsigned, unsigned, const ir::Interval&) { return false; }
 };
 
@@ -471,8 +472,13 @@ Elimination eliminate(Terms& terms, TermId a, TermId b, const std::vector<Assump
   return result;
 }
 
-Solver::Solver(Terms& terms, unsigned effort) : terms_(terms), state_(std::make_unique<State>(terms, effort)) {}
+Solver::Solver(Terms& terms, unsigned effort)
+    : terms_(terms), state_(available() ? std::make_unique<State>(terms, effort) : nullptr) {}
 Solver::~Solver() = default;
+
+Judgement Solver::judge(TermId a, TermId b, const std::vector<Assumption>& assumptions) {
+  return state_ ? state_->judge(a, b, assumptions) : Judgement{Outcome::unknown, no_solver};
+}
 
 Judgement Solver::prove_equal(TermId a, TermId b, const std::vector<Assumption>& assumptions) {
   if (a == b) return {Outcome::identical, {}};
@@ -492,7 +498,7 @@ bool Solver::extension_is_exact(AtomKind kind, unsigned from, unsigned to, const
   const ir::Interval type = kind == AtomKind::sign_extend ? ir::signed_range(from) : ir::unsigned_range(from);
   if (range.low < type.low || range.high > type.high) return false; // unlikely to hold: no query is made
   auto [row, is_new] = known_extensions_.try_emplace({kind, from, to, range.low, range.high}, false);
-  if (is_new) row->second = state_->extension_is_exact(kind, from, to, range);
+  if (is_new) row->second = state_ && state_->extension_is_exact(kind, from, to, range);
   return row->second;
 }
 
@@ -520,8 +526,7 @@ TermId Solver::with_shared_operations(TermId a, TermId b, const std::vector<Assu
         bool equal = true;
         for (size_t i = 0; equal && i < row.operands.size(); ++i) {
           const TermId x = like.operands[i], y = row.operands[i];
-          equal = terms_.width(x) == terms_.width(y) &&
-                  (x == y || state_->judge(x, y, assumptions).outcome == Outcome::proved);
+          equal = terms_.width(x) == terms_.width(y) && (x == y || judge(x, y, assumptions).outcome == Outcome::proved);
         }
         if (!equal) continue;
         b = terms_.substitute(b, {{theirs, terms_.from_atom(ours)}});
@@ -554,14 +559,13 @@ Judgement Solver::prove_parts(TermId a, TermId b, const std::vector<Assumption>&
   const TermId zero = terms_.literal(terms_.width(a), 0);
   const Elimination small = eliminate(terms_, a, b, assumptions);
   if (small.difference == zero) return {Outcome::proved, {}};
-  if (Judgement judgement = state_->judge(small.difference, zero, small.assumptions);
-      judgement.outcome == Outcome::proved)
+  if (Judgement judgement = judge(small.difference, zero, small.assumptions); judgement.outcome == Outcome::proved)
     return judgement;
-  Judgement judgement = state_->judge(a, b, assumptions);
+  Judgement judgement = judge(a, b, assumptions);
   if (judgement.outcome == Outcome::proved) return judgement;
   const TermId shared = with_shared_operations(a, b, assumptions);
   if (shared == a) return {Outcome::proved, {}};
-  if (shared != b && state_->judge(a, shared, assumptions).outcome == Outcome::proved) return {Outcome::proved, {}};
+  if (shared != b && judge(a, shared, assumptions).outcome == Outcome::proved) return {Outcome::proved, {}};
   return judgement;
 }
 

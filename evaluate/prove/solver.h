@@ -1,6 +1,6 @@
 // Decides whether two terms are equal in every launch, under assumptions. Uses Z3 over bit-vectors, if it was found at
-// build time; products of unknowns are separate unknowns whose low bits are the products of the low bits, and become
-// real products only if the abstraction yields a counterexample.
+// build time and is installed; products of unknowns are separate unknowns whose low bits are the products of the low
+// bits, and become real products only if the abstraction yields a counterexample.
 #pragma once
 
 #include "evaluate/prove/terms.h"
@@ -57,7 +57,8 @@ public:
   Solver(const Solver&) = delete;
   Solver& operator=(const Solver&) = delete;
 
-  // Returns false if this program was built without Z3; prove_equal then only recognizes identical terms.
+  // Returns false if this program was built without Z3 or the library is missing; prove_equal then only recognizes
+  // identical terms.
   static bool available();
   Judgement prove_equal(TermId a, TermId b, const std::vector<Assumption>& assumptions);
   // Does every number of the range equal the extension of its low `from` bits to `to` bits?
@@ -65,13 +66,14 @@ public:
 
 private:
   Judgement prove_parts(TermId a, TermId b, const std::vector<Assumption>& assumptions);
+  Judgement judge(TermId a, TermId b, const std::vector<Assumption>& assumptions); // by Z3
   TermId with_shared_operations(TermId a, TermId b, const std::vector<Assumption>& assumptions);
 
   struct State;
   Terms& terms_;
   std::map<std::tuple<TermId, TermId, std::vector<Assumption>>, Judgement> known_;
   std::map<std::tuple<AtomKind, unsigned, unsigned, ir::Int128, ir::Int128>, bool> known_extensions_;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<State> state_; // nullptr if Z3 is not available
 };
 
 } // namespace ptxrewrite::prove

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cassert>
 #include <charconv>
 #include <mutex>
@@ -451,18 +452,39 @@ OpcodeRows parse_opcode(Opcode opcode) {
   return result;
 }
 
-// Names in alphabetical order; the compiler sorts them, so that a process does not build a table first.
-template <class Value> struct Named {
-  std::string_view name;
-  Value value;
-};
+// Finds names by hash. The compiler fills the table, so that a process does not build it first. The element with index
+// 0 of `names` has no name.
+template <size_t count> class NameTable {
+public:
+  constexpr explicit NameTable(const std::string_view (&names)[count]) : names_(names) {
+    for (uint16_t i = 1; i < count; ++i) {
+      size_t slot = slot_of(names[i]);
+      while (slots_[slot] != 0)
+        slot = (slot + 1) % slots_.size();
+      slots_[slot] = i;
+    }
+  }
 
-template <class Value, size_t size>
-std::optional<Value> find_named(const std::array<Named<Value>, size>& sorted, std::string_view name) {
-  const auto found = std::ranges::lower_bound(sorted, name, {}, &Named<Value>::name);
-  if (found == sorted.end() || found->name != name) return std::nullopt;
-  return found->value;
-}
+  // Returns 0 if no name is equal.
+  constexpr uint16_t find(std::string_view name) const {
+    for (size_t slot = slot_of(name); slots_[slot] != 0; slot = (slot + 1) % slots_.size())
+      if (names_[slots_[slot]] == name) return slots_[slot];
+    return 0;
+  }
+
+private:
+  static constexpr size_t slot_of(std::string_view name) {
+    uint32_t hash = static_cast<uint32_t>(name.size());
+    for (char c : name)
+      hash = (hash ^ static_cast<unsigned char>(c)) * 0x01000193u; // FNV-1a
+    return (hash ^ hash >> 15) % slot_count;
+  }
+
+  static constexpr size_t slot_count = std::bit_ceil(4 * count);
+
+  const std::string_view (&names_)[count];
+  std::array<uint16_t, slot_count> slots_{}; // indices into names_; 0 is free
+};
 
 } // namespace
 
@@ -550,28 +572,16 @@ std::string_view spelling(InstructionClass kind) {
 }
 
 std::optional<Modifier> parse_modifier(std::string_view word) {
-  constexpr size_t count = std::size(modifier_spellings) - 1;
-  static constexpr auto sorted = [] {
-    std::array<table::Named<Modifier>, count> names;
-    for (size_t i = 0; i < count; ++i)
-      names[i] = {modifier_spellings[i + 1], Modifier(i + 1)};
-    std::ranges::sort(names, {}, &table::Named<Modifier>::name);
-    return names;
-  }();
+  static constexpr table::NameTable names(modifier_spellings);
   if (word.starts_with('.')) word.remove_prefix(1);
-  return table::find_named(sorted, word);
+  const uint16_t found = names.find(word);
+  return found != 0 ? std::optional(Modifier(found)) : std::nullopt;
 }
 
 std::optional<Opcode> table::find_opcode(std::string_view name) {
-  constexpr size_t count = std::size(opcode_spellings) - 1;
-  static constexpr auto sorted = [] {
-    std::array<Named<Opcode>, count> names;
-    for (size_t i = 0; i < count; ++i)
-      names[i] = {opcode_spellings[i + 1], Opcode(i + 1)};
-    std::ranges::sort(names, {}, &Named<Opcode>::name);
-    return names;
-  }();
-  return find_named(sorted, name);
+  static constexpr NameTable names(opcode_spellings);
+  const uint16_t found = names.find(name);
+  return found != 0 ? std::optional(Opcode(found)) : std::nullopt;
 }
 
 std::vector<std::string_view> list_opcodes() {

@@ -23,6 +23,7 @@ Attempt::Attempt(const ir::Function& original, DischargePolicy policy, std::stri
 }
 
 std::string Attempt::over_original_launch(std::string_view expression) const {
+  if (added_.empty()) return std::string(expression);
   const size_t first_added = function_.variable_lists.view(function_.signature.parameters).size() - added_.size();
   auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
   std::string text;
