@@ -18,16 +18,16 @@ public:
 
   // The state after `byte`, or `dead`.
   static State next(State state, uint8_t byte) {
-    return byte < byte_count ? edges_[size_t{state} * byte_count + byte] : dead;
+    return byte < byte_count ? edges[size_t{state} * byte_count + byte] : dead;
   }
   // Token type of the word that ends in this state, `skipped` for blanks and comments, 0 for none.
-  static uint16_t accepts(State state) { return accepts_[state]; }
+  static uint16_t accepts(State state) { return accepted[state]; }
   static constexpr uint16_t skipped = 0xffff;
 
 private:
   static constexpr size_t byte_count = 128; // PTX is ASCII; as in grammar/tables/lexer_table_generator.cpp
-  static const uint16_t edges_[];
-  static const uint16_t accepts_[];
+  static const uint16_t edges[];
+  static const uint16_t accepted[];
 };
 
 } // namespace ptxrewrite::grammar

@@ -7,7 +7,7 @@ namespace ptxrewrite::grammar {
 
 // Lexes the next token for the parser.
 void TokenRing::fill() {
-  RingToken& token = tokens_[filled_ % size_];
+  RingToken& token = tokens_[filled_ % size_of_ring];
   token.index = filled_++;
   const char* text = source_.data();
   for (;;) {

@@ -45,9 +45,9 @@ public:
 
   const RingToken& current() {
     if (position_ == filled_) fill();
-    return tokens_[position_ % size_];
+    return tokens_[position_ % size_of_ring];
   }
-  const RingToken& previous() const { return tokens_[(position_ - 1) % size_]; }
+  const RingToken& previous() const { return tokens_[(position_ - 1) % size_of_ring]; }
   void advance() {
     if (current().type != antlr4::Token::EOF) ++position_;
   }
@@ -57,10 +57,10 @@ public:
   std::vector<SourceRange> annotations;
 
   antlr4::Token* LT(ssize_t k) override {
-    if (k < 0) return &tokens_[(position_ - 1) % size_];
+    if (k < 0) return &tokens_[(position_ - 1) % size_of_ring];
     while (position_ + static_cast<size_t>(k) - 1 >= filled_)
       fill();
-    return &tokens_[(position_ + static_cast<size_t>(k) - 1) % size_];
+    return &tokens_[(position_ + static_cast<size_t>(k) - 1) % size_of_ring];
   }
   size_t LA(ssize_t k) override { return k == 1 ? current().type : LT(k)->getType(); }
   void consume() override { advance(); }
@@ -70,7 +70,7 @@ public:
   void seek(size_t) override {}
   size_t size() override { return filled_; }
   std::string getSourceName() const override { return {}; }
-  antlr4::Token* get(size_t index) const override { return const_cast<RingToken*>(&tokens_[index % size_]); }
+  antlr4::Token* get(size_t index) const override { return const_cast<RingToken*>(&tokens_[index % size_of_ring]); }
   antlr4::TokenSource* getTokenSource() const override { return nullptr; }
   std::string getText(const antlr4::misc::Interval&) override { return {}; }
   std::string getText() override { return {}; }
@@ -81,8 +81,8 @@ private:
   void fill();
 
   // The parser looks one token ahead (every decision is LL(1)) and back at the previous one.
-  static constexpr size_t size_ = 8;
-  std::array<RingToken, size_> tokens_;
+  static constexpr size_t size_of_ring = 8;
+  std::array<RingToken, size_of_ring> tokens_;
   size_t position_ = 1; // of the current token, counted from 1
   size_t filled_ = 1;   // tokens lexed
   std::string_view source_;

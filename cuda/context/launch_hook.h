@@ -14,7 +14,7 @@
 namespace ptxrewrite::cuda {
 
 class Context;
-class Module;
+class Module; // NOLINT(bugprone-forward-declaration-namespace): not ir::Module
 struct Kernel;
 
 // One launch of the program before it is emulated.

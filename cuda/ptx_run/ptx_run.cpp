@@ -83,7 +83,7 @@ std::vector<std::byte> pack_values(const Kernel& kernel, void* const* values, si
     if (parameters[i].bytes > sizeof values[i])
       fail(
           fmt::format("parameter {} of {} has {} bytes: more than a pointer", i + 1, kernel.name, parameters[i].bytes));
-    std::memcpy(bytes.data() + parameters[i].offset, &values[i], parameters[i].bytes);
+    std::memcpy(bytes.data() + parameters[i].offset, static_cast<const void*>(&values[i]), parameters[i].bytes);
   }
   return bytes;
 }

@@ -130,7 +130,7 @@ RUNTIME_API int cudaDeviceGetPCIBusId(char* text, int length, int device) {
   return Entry("cudaDeviceGetPCIBusId").at_once([&](Context&) {
     if (!text || length < 13) return Code::invalid_value;
     if (device != 0) return Code::invalid_device;
-    std::strcpy(text, pci_bus_id);
+    std::memcpy(text, pci_bus_id, std::strlen(pci_bus_id) + 1);
     return Code::success;
   });
 }

@@ -48,12 +48,10 @@ public:
     while (address < past) {
       const uint64_t stop = std::min(past, address / 4 * 4 + 4);
       GlobalCell* word = word_at(address);
-      if (!word) {
-        address = stop;
-      } else if (word->split == 0 && stop - address == 4) {
+      if (word && word->split == 0 && stop - address == 4) {
         visit(*word, address, 4u);
         address = stop;
-      } else if (word->split == 0 && !split(*word)) {
+      } else if (!word || (word->split == 0 && !split(*word))) {
         address = stop;
       } else {
         for (const uint32_t pieces = word->split - 1; address < stop; ++address)

@@ -88,7 +88,7 @@ void LinearParts::find_parts(const LinearAnalysis& analysis, const LaunchRequest
         ++results;
         const ir::LinearForm& form = forms.form(operand.as_value());
         all_linear = all_linear && is_linear(form.kind);
-        all_uniform = all_uniform && is_linear(form.kind) && !has_index(forms, form, ir::FormIndex::tid_x);
+        all_uniform = all_uniform && is_linear(form.kind) && !has_index(forms, form, ir::form_index::tid_x);
         for (ir::ObligationId obligation : forms.obligations(operand.as_value()))
           all_linear = all_linear && holds(obligation);
         const bool in_block_only = form.kind == ir::ValueClass::block_uniform && !form.has_coefficients();
@@ -97,8 +97,8 @@ void LinearParts::find_parts(const LinearAnalysis& analysis, const LaunchRequest
         parts.block_per_trip = parts.block_per_trip || (in_block_only && changes);
         if (form.kind <= ir::ValueClass::launch_uniform || has_symbols(forms, form) || form.loop_count > 0)
           parts.coefficient = 1;
-        if (has_index(forms, form, ir::FormIndex::tid_x)) parts.thread = request.block.count();
-        if (in_block_only || has_index(forms, form, ir::FormIndex::ctaid_x)) parts.block = request.grid.count();
+        if (has_index(forms, form, ir::form_index::tid_x)) parts.thread = request.block.count();
+        if (in_block_only || has_index(forms, form, ir::form_index::ctaid_x)) parts.block = request.grid.count();
       }
       parts.linear = results > 0 && all_linear;
       parts.uniform = results > 0 && all_uniform;

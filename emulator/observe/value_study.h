@@ -34,6 +34,7 @@
 
 #include <array>
 #include <bit>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <unordered_map>
@@ -80,7 +81,7 @@ private:
   static uint64_t scaled(uint64_t count, uint64_t looked_at, uint64_t all) {
     if (looked_at == all || looked_at == 0) return count;
     return static_cast<uint64_t>(
-        static_cast<double>(count) * static_cast<double>(all) / static_cast<double>(looked_at) + 0.5);
+        std::llround(static_cast<double>(count) * static_cast<double>(all) / static_cast<double>(looked_at)));
   }
   WorkCount looked_at_, all_;
 };

@@ -15,8 +15,8 @@
 
 namespace ptxrewrite::emulator::semantics {
 
-template <class T> constexpr SmallFormat format_of = f16_format;
-template <> constexpr SmallFormat format_of<BFloat16> = bf16_format;
+template <class T> inline constexpr SmallFormat format_of = f16_format;
+template <> inline constexpr SmallFormat format_of<BFloat16> = bf16_format;
 
 // NaNs keep their payload.
 constexpr float to_float(Float16 a) {

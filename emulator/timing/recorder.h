@@ -185,7 +185,7 @@ std::vector<uint32_t> sampled_sms(uint64_t blocks, uint32_t sms, uint64_t target
 
 class Recorder final : public emulator::Observer {
 public:
-  explicit Recorder(RecorderOptions options) : options_(options), memo_(options.port) {}
+  explicit Recorder(const RecorderOptions& options) : options_(options), memo_(options.port) {}
   // For another launch on the same machine: takes over the access patterns that `before` computed.
   Recorder(RecorderOptions options, Recorder&& before);
 

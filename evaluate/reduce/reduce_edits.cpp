@@ -344,9 +344,8 @@ std::vector<Opportunity> find_operands(const ir::Module& module, bool as_one) {
       if (operand.is(OperandKind::value)) {
         const ir::ScalarType type = function.values[operand.as_value()].type;
         constant = as_one ? one_of(type) : zero_of(type);
-      } else if (operand.is(OperandKind::special_register)) {
-        constant = as_one ? "1" : "0";
-      } else if (operand.is(OperandKind::integer) && operand.immediate != 0 && operand.immediate != 1) {
+      } else if (operand.is(OperandKind::special_register) ||
+                 (operand.is(OperandKind::integer) && operand.immediate != 0 && operand.immediate != 1)) {
         constant = as_one ? "1" : "0";
       } else {
         continue;

@@ -96,8 +96,8 @@ int main(int argument_count, char** arguments) {
                "// Generated from PtxLexer.g4: %zu states.\n#include \"grammar/lexer_tables.h\"\n\n"
                "namespace ptxrewrite::grammar {\n",
                automaton.state_count());
-  write(file, "edges_", edges);
-  write(file, "accepts_", automaton.accepts);
+  write(file, "edges", edges);
+  write(file, "accepted", automaton.accepts);
   std::fputs("} // namespace ptxrewrite::grammar\n", file);
   return std::fclose(file) == 0 ? 0 : 1;
 }

@@ -27,7 +27,7 @@ struct Item {
 class Module {
 public:
   Module() = default;
-  explicit Module(SourceFile file) : source(std::move(file)) {}
+  explicit Module(const SourceFile& file) : source(file) {}
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 

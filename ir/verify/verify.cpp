@@ -73,11 +73,11 @@ private:
     if (findings_.size() >= finding_limit) return;
     findings_.push_back({std::string(rule), std::move(message), id});
   }
-  void report_at(std::string_view rule, InstructionId id, std::string message) {
+  void report_at(std::string_view rule, InstructionId id, const std::string& message) {
     std::string where = "in block " + function_.block_name(function_.instructions[id].block) + ", ";
     report(rule, where + describe(id) + ": " + message, id);
   }
-  void report_in(std::string_view rule, BlockId block, std::string message) {
+  void report_in(std::string_view rule, BlockId block, const std::string& message) {
     report(rule, "block " + function_.block_name(block) + ": " + message);
   }
   std::string describe(InstructionId id) const {
@@ -378,7 +378,7 @@ private:
   void check_names() {
     if (has_scopes_) return;
     std::unordered_map<std::string, bool> names;
-    auto take = [&](std::string name) {
+    auto take = [&](const std::string& name) {
       if (!name.empty() && !names.emplace(name, true).second) report("names", "'" + name + "' stands for two things");
     };
     auto take_symbol = [&](Symbol name) { take(std::string(function_.module().text(name))); };

@@ -21,7 +21,7 @@ struct NumericForm {
   bool is_known = false;
   bool has_threads = false;
   unsigned width = 0;
-  std::array<uint64_t, ir::FormIndex::count> coefficients{};
+  std::array<uint64_t, ir::form_index::count> coefficients{};
   std::vector<std::pair<uint32_t, uint64_t>> loops; // loop number, step
 };
 
@@ -135,7 +135,7 @@ struct FormChecker::LaunchForms {
     for (size_t i = 0; i < form.coefficients.size(); ++i) {
       const std::optional<uint64_t> value = pool.evaluate(form.coefficients[i], launch);
       if (!value) return result;
-      result.coefficients[i] = *value + (i == ir::FormIndex::tid_x ? excess : 0);
+      result.coefficients[i] = *value + (i == ir::form_index::tid_x ? excess : 0);
       if (i != 0 && !pool.is_zero(form.coefficients[i])) result.has_threads = true;
     }
     for (const ir::LoopOffset& offset : form.loops()) {
@@ -246,8 +246,8 @@ void FormChecker::compare(LaunchForms& launch, const emulator::ObservedInstructi
     if (numbers.is_known) {
       uint64_t sum = numbers.coefficients[0];
       for (unsigned axis = 0; axis < 3; ++axis)
-        sum += numbers.coefficients[ir::FormIndex::tid_x + axis] * thread[axis] +
-               numbers.coefficients[ir::FormIndex::ctaid_x + axis] * block[axis];
+        sum += numbers.coefficients[ir::form_index::tid_x + axis] * thread[axis] +
+               numbers.coefficients[ir::form_index::ctaid_x + axis] * block[axis];
       for (const auto& [loop, step] : numbers.loops)
         sum += step * threads[number].trips[loop];
       expected = sum;

@@ -21,7 +21,7 @@ using ir::Int128;
 using ir::Interval;
 using ir::Operand;
 using ir::ValueId;
-namespace FormIndex = ir::FormIndex;
+namespace form_index = ir::form_index;
 
 // Limits that every launch satisfies; .reqntid and .maxntid would only narrow them.
 ir::LaunchLimits hardware_limits() {
@@ -34,7 +34,7 @@ ir::LaunchLimits hardware_limits() {
 // The largest possible value of an index.
 Int128 last_index(unsigned place) {
   const ir::LaunchLimits limits = hardware_limits();
-  unsigned component = place - FormIndex::tid_x;
+  unsigned component = place - form_index::tid_x;
   return (component < 3 ? limits.block[component] : limits.grid[component - 3]).high - 1;
 }
 
@@ -49,10 +49,10 @@ struct Corners {
 
 Corners corners_of(ir::ExpressionPool& pool, const ir::LinearForm& form) {
   Corners sums;
-  sums.low = sums.high = pool.sign_extend(form.coefficients[FormIndex::constant], 64);
-  for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place) {
+  sums.low = sums.high = pool.sign_extend(form.coefficients[form_index::constant], 64);
+  for (unsigned place = form_index::tid_x; place < form_index::count; ++place) {
     if (pool.is_zero(form.coefficients[place])) continue;
-    unsigned component = place - FormIndex::tid_x;
+    unsigned component = place - form_index::tid_x;
     ExpressionId extent =
         pool.special(component < 3 ? ir::SpecialRegister::ntid : ir::SpecialRegister::nctaid, component % 3, 32);
     ExpressionId last = pool.subtract(pool.zero_extend(extent, 64), pool.literal(64, 1));
@@ -155,9 +155,9 @@ bool KernelGuard::can_test(const ir::LinearForms& forms, ir::ObligationId id) {
   // Every partial sum must fit, in any order of addition.
   const ir::ExpressionPool& pool = forms.expressions();
   Int128 magnitude = Int128(1) << 31;
-  for (unsigned place = 0; place < FormIndex::count; ++place) {
+  for (unsigned place = 0; place < form_index::count; ++place) {
     if (!CoefficientWriter::expressible(pool, form.coefficients[place])) return false;
-    if (place == FormIndex::constant || pool.is_zero(form.coefficients[place])) continue;
+    if (place == form_index::constant || pool.is_zero(form.coefficients[place])) continue;
     Interval bounds = pool.interval(form.coefficients[place], hardware_limits());
     magnitude += std::max(bounds.high, -bounds.low) * last_index(place);
   }

@@ -17,7 +17,7 @@ using ir::Opcode;
 using ir::Operand;
 using ir::OperandKind;
 using ir::ValueId;
-namespace FormIndex = ir::FormIndex;
+namespace form_index = ir::form_index;
 
 constexpr int64_t warp_size = 32;
 // Literals below this limit, plus the largest tid.x, cannot overflow 32 bits, signed or unsigned.
@@ -27,10 +27,10 @@ constexpr int64_t small = 1 << 20;
 std::optional<int64_t> offset_from_thread(const ir::ExpressionPool& pool, const ir::LinearForm& form) {
   if (!form.has_coefficients() || form.varies || form.loop_count != 0 || form.width != 32) return std::nullopt;
   if (form.kind != ir::ValueClass::linear) return std::nullopt;
-  if (!pool.is_literal(form.coefficients[FormIndex::tid_x], 1)) return std::nullopt;
-  for (unsigned place = FormIndex::tid_y; place < FormIndex::count; ++place)
+  if (!pool.is_literal(form.coefficients[form_index::tid_x], 1)) return std::nullopt;
+  for (unsigned place = form_index::tid_y; place < form_index::count; ++place)
     if (!pool.is_zero(form.coefficients[place])) return std::nullopt;
-  const auto constant = pool.literal_value(form.coefficients[FormIndex::constant]);
+  const auto constant = pool.literal_value(form.coefficients[form_index::constant]);
   if (!constant) return std::nullopt;
   return ir::signed_value(*constant, 32);
 }

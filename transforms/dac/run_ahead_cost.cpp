@@ -55,14 +55,14 @@ RunAheadCost::RunAheadCost(const ir::LinearForms& forms, const ir::Machine& mach
         const auto special = static_cast<ir::SpecialRegister>(operand.id);
         const unsigned component = operand.selector & 3;
         if (component == 3) continue;
-        if (special == ir::SpecialRegister::tid) indices_read_[ir::FormIndex::tid_x + component] = true;
-        if (special == ir::SpecialRegister::ctaid) indices_read_[ir::FormIndex::ctaid_x + component] = true;
+        if (special == ir::SpecialRegister::tid) indices_read_[ir::form_index::tid_x + component] = true;
+        if (special == ir::SpecialRegister::ctaid) indices_read_[ir::form_index::ctaid_x + component] = true;
       }
 }
 
 bool RunAheadCost::is_shared_with_others(const ir::LinearForm& form) const {
   if (!form.has_coefficients()) return false;
-  for (unsigned place = 1; place < ir::FormIndex::count; ++place)
+  for (unsigned place = 1; place < ir::form_index::count; ++place)
     if (indices_read_[place] && forms_.expressions().is_zero(form.coefficients[place])) return true;
   return false;
 }
@@ -79,7 +79,7 @@ double RunAheadCost::latency_of(const RunAheadLoad& load, TripWork& work) const 
       fresh = std::min(1.0, std::max(stride, double(load.bytes)) / sector);
     }
   if (form.has_coefficients()) {
-    const auto lanes = pool.literal_value(form.coefficients[ir::FormIndex::tid_x]);
+    const auto lanes = pool.literal_value(form.coefficients[ir::form_index::tid_x]);
     const double stride = lanes ? std::fabs(double(ir::signed_value(*lanes, form.width))) : sector;
     span = stride == 0 ? sector : warp_size * std::min(stride, sector);
   }

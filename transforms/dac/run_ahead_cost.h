@@ -61,7 +61,7 @@ private:
   unsigned threads_;
   uint64_t shared_bytes_;
   unsigned most_warps_ = 0;
-  std::array<bool, ir::FormIndex::count> indices_read_{}; // by the kernel
+  std::array<bool, ir::form_index::count> indices_read_{}; // by the kernel
   ir::Lowering lowering_;
   uint32_t registers_;
 };

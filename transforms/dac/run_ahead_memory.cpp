@@ -193,7 +193,7 @@ bool MemoryOrder::comes_before(const Write& write, const RunAheadLoad& load) con
 
 bool MemoryOrder::same_in_all_threads(const LinearForm& a, const LinearForm& b, ExpressionId& step) const {
   if (!is_affine(a) || !is_affine(b) || a.width != 64 || b.width != 64 || a.loop_count != b.loop_count) return false;
-  for (unsigned place = 1; place < ir::FormIndex::count; ++place)
+  for (unsigned place = 1; place < ir::form_index::count; ++place)
     if (a.coefficients[place] != b.coefficients[place]) return false;
   for (const ir::LoopOffset& offset : a.loops()) {
     if (std::ranges::find(b.loops(), offset) == b.loops().end()) return false;

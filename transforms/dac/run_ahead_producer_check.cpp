@@ -26,7 +26,7 @@ using ir::Operand;
 using ir::OperandKind;
 using ir::SpecialRegister;
 using ir::ValueId;
-namespace FormIndex = ir::FormIndex;
+namespace form_index = ir::form_index;
 
 constexpr unsigned alignment = 16; // of bulk copies: both addresses and the size
 
@@ -134,20 +134,20 @@ std::string ProducerCheck::check_load(const RunAheadLoad& load) {
     block = reach.same_as;
   }
   if (!form.has_coefficients() || form.varies || form.width != 64) return "a row's address is not affine";
-  if (!pool.is_literal(form.coefficients[FormIndex::tid_x], load.bytes)) return "rows are not contiguous";
-  for (unsigned place : {FormIndex::tid_y, FormIndex::tid_z}) {
+  if (!pool.is_literal(form.coefficients[form_index::tid_x], load.bytes)) return "rows are not contiguous";
+  for (unsigned place : {form_index::tid_y, form_index::tid_z}) {
     const ExpressionId coefficient = form.coefficients[place];
     if (!producer_.several_dimensions) continue; // the other extents are 1
     if (!pool[coefficient].evaluable) return "rows are not contiguous";
-    const std::string below = place == FormIndex::tid_y ? "ntid.x" : "ntid.x*ntid.y";
-    const std::string extent = place == FormIndex::tid_y ? "ntid.y" : "ntid.z";
+    const std::string below = place == form_index::tid_y ? "ntid.x" : "ntid.x*ntid.y";
+    const std::string extent = place == form_index::tid_y ? "ntid.y" : "ntid.z";
     claim("threads read side by side in the order of their numbers",
           "(" + extent + " == 1 || " + pool.print_predicate(coefficient) + " == " + std::to_string(load.bytes) + "*" +
               below + ")",
           load);
   }
-  std::vector<ExpressionId> parts{form.coefficients[FormIndex::constant]};
-  for (unsigned place : {FormIndex::ctaid_x, FormIndex::ctaid_y, FormIndex::ctaid_z})
+  std::vector<ExpressionId> parts{form.coefficients[form_index::constant]};
+  for (unsigned place : {form_index::ctaid_x, form_index::ctaid_y, form_index::ctaid_z})
     parts.push_back(form.coefficients[place]);
   for (const ir::LoopOffset& offset : form.loops())
     parts.push_back(offset.step);

@@ -95,7 +95,7 @@ bool Divisions::describe_divisor(DivisionSite& site, bool is_signed) {
   if (form.kind != ir::ValueClass::launch_uniform || !form.has_coefficients() || form.varies ||
       form.width != site.width)
     return false;
-  const ExpressionId expression = form.coefficients[ir::FormIndex::constant];
+  const ExpressionId expression = form.coefficients[ir::form_index::constant];
   const ir::ExpressionPool& pool = forms_.expressions();
   if (!pool[expression].evaluable || pool[expression].varies || pool.literal_value(expression)) return false;
   site.divisor_expression = expression;

@@ -25,7 +25,7 @@ using ir::Opcode;
 using ir::Operand;
 using ir::OperandKind;
 using ir::ValueId;
-namespace FormIndex = ir::FormIndex;
+namespace form_index = ir::form_index;
 
 constexpr std::string_view chained_for = "memory: an address as the one before plus a launch constant";
 constexpr size_t class_limit = 64; // addresses that differ by launch constants only
@@ -110,7 +110,7 @@ void Chains::collect() {
         const LinearForm& form = forms_.form(base);
         const BlockId home = forms_.def_use().definition(base).block;
         std::vector<uint32_t> key{forms_.loops().innermost(home).index()};
-        for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
+        for (unsigned place = form_index::tid_x; place < form_index::count; ++place)
           key.push_back(form.coefficients[place].index());
         for (const ir::LoopOffset& offset : form.loops()) {
           key.push_back(offset.loop.index());
@@ -122,7 +122,7 @@ void Chains::collect() {
         const auto needed = forms_.obligations(base);
         address.obligations.assign(needed.begin(), needed.end());
         address.constant =
-            move_extensions(forms_, form.coefficients[FormIndex::constant], address.definition, address.obligations);
+            move_extensions(forms_, form.coefficients[form_index::constant], address.definition, address.obligations);
         list.push_back(std::move(address));
       }
     }
@@ -144,7 +144,7 @@ void Chains::find_steps() {
     if (form.kind != ir::ValueClass::launch_uniform || form.width != 64 || !form.has_coefficients() || form.varies)
       continue;
     const InstructionId id = forms_.def_use().definition(value).instruction;
-    if (id && !original_.instructions[id].guard) steps_[form.coefficients[FormIndex::constant]].push_back(value);
+    if (id && !original_.instructions[id].guard) steps_[form.coefficients[form_index::constant]].push_back(value);
   }
 }
 

@@ -98,7 +98,7 @@ bool CommonLoads::add_branch(BlockId from, BlockId to, ir::LaunchConditions& con
   const ir::LinearForm& form = forms_.form(guard);
   const bool is_known = form.kind == ir::ValueClass::constant || form.kind == ir::ValueClass::launch_uniform;
   if (!is_known || form.varies || !form.has_coefficients()) return false;
-  const ir::ExpressionId expression = form.coefficients[ir::FormIndex::constant];
+  const ir::ExpressionId expression = form.coefficients[ir::form_index::constant];
   if (!forms_.expressions()[expression].evaluable) return false;
   const auto needed = workspace_.extents.discharge(forms_.obligations(guard));
   if (!needed) return false;

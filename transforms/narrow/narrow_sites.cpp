@@ -61,7 +61,7 @@ private:
   bool prove(NarrowSite& site, const Operand& operand, Interval range);
   bool prove_factors(NarrowSite& site, std::span<const Operand> factors);
   bool take(const NarrowSite& site);
-  void take_products(std::vector<NarrowSite> candidates);
+  void take_products(const std::vector<NarrowSite>& candidates);
   std::set<ValueId> read_whole(const std::set<InstructionId>& also) const;
 
   void rewrite(const NarrowSite& site, Twins& twins, ValueId quotient);
@@ -103,7 +103,7 @@ void Narrowing::find_pointers() {
       for (size_t i = 0; i < operands.size(); i = ir::next_sibling(operands, i)) {
         if (!operands[i].is(OperandKind::address)) continue;
         const ir::LinearForm& form = forms_.address_form(id, i);
-        if (form.has_coefficients() && form.width == 64) add(form.coefficients[ir::FormIndex::constant]);
+        if (form.has_coefficients() && form.width == 64) add(form.coefficients[ir::form_index::constant]);
       }
     }
 }
@@ -113,7 +113,7 @@ bool Narrowing::mentions_pointer(const Operand& operand) const {
   const ir::LinearForm& form = forms_.form(operand.as_value());
   if (!form.has_coefficients()) return false;
   bool found = false;
-  forms_.expressions().for_each_atom(form.coefficients[ir::FormIndex::constant],
+  forms_.expressions().for_each_atom(form.coefficients[ir::form_index::constant],
                                      [&](ir::ExpressionId atom) { found |= pointers_.contains(atom); });
   return found;
 }
@@ -276,7 +276,7 @@ std::set<ValueId> Narrowing::read_whole(const std::set<InstructionId>& also) con
 }
 
 // A product whose high half is unused is not such a site: it becomes a 32-bit product anyway.
-void Narrowing::take_products(std::vector<NarrowSite> candidates) {
+void Narrowing::take_products(const std::vector<NarrowSite>& candidates) {
   std::set<InstructionId> also;
   for (const NarrowSite& site : candidates)
     also.insert(site.id);
@@ -391,7 +391,7 @@ bool Narrowing::run() {
         else
           take(*site);
       }
-  take_products(std::move(products));
+  take_products(products);
   bool changed = merge_range_tests(attempt_, filter_, forms_, bounds_);
   Twins twins(function_, forms_.control_flow(), forms_.def_use(), read_whole({}));
   // Results first: a reader may precede its operand, through a loop's back edge.

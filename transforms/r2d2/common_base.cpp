@@ -75,7 +75,7 @@ std::optional<std::pair<FormKey, int64_t>> CommonBases::key_of(const LinearForm&
     return std::nullopt;
   SplitConstant constant = split_constant(forms_.expressions(), form.coefficients[0]);
   FormKey key{form.width, constant.symbolic.index()};
-  for (unsigned place = 1; place < ir::FormIndex::count; ++place)
+  for (unsigned place = 1; place < ir::form_index::count; ++place)
     key.push_back(form.coefficients[place].index());
   for (const ir::LoopOffset& offset : form.loops()) {
     key.push_back(offset.loop.index());

@@ -70,7 +70,7 @@ std::optional<ExpressionId> HostCoefficients::uniform_result(InstructionId id) c
   const ir::LinearForm& form = forms_.form(operands[0].as_value());
   if (form.kind != ir::ValueClass::launch_uniform || !form.has_coefficients() || form.varies || form.width != width)
     return std::nullopt;
-  ExpressionId expression = form.coefficients[ir::FormIndex::constant];
+  ExpressionId expression = form.coefficients[ir::form_index::constant];
   const ir::Expression& row = forms_.expressions()[expression];
   if (!row.evaluable || row.varies || is_plain(expression)) return std::nullopt;
   return expression;

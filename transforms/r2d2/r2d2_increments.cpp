@@ -21,7 +21,7 @@ using ir::LinearForm;
 using ir::LoopId;
 using ir::Operand;
 using ir::ValueId;
-namespace FormIndex = ir::FormIndex;
+namespace form_index = ir::form_index;
 
 Planner::ChainKey Planner::key_of(unsigned width, std::span<const ir::LoopOffset> chain) {
   ChainKey key{width};
@@ -46,9 +46,9 @@ void Planner::find_counters() {
           ir::is_float(row.type) || form.loop_count == 0 || !form.has_coefficients() || form.varies ||
           form.width != ir::bit_width(row.type) || (form.width != 32 && form.width != 64))
         return;
-      for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
+      for (unsigned place = form_index::tid_x; place < form_index::count; ++place)
         if (!forms_.expressions().is_zero(form.coefficients[place])) return;
-      if (!CoefficientWriter::expressible(forms_.expressions(), form.coefficients[FormIndex::constant])) return;
+      if (!CoefficientWriter::expressible(forms_.expressions(), form.coefficients[form_index::constant])) return;
       for (ir::ObligationId id : forms_.obligations(value))
         if (!dischargeable(id)) return;
       std::vector<ir::LoopOffset> chain(form.loops().begin(), form.loops().end());
@@ -110,8 +110,8 @@ bool Planner::choose_counter(LinearSite& site) {
   for (ValueId counter : found->second) {
     if (!is_counter_at(counter, site.instruction)) continue;
     site.counter = counter;
-    ir::ExpressionId& constant = site.coefficients[FormIndex::constant];
-    constant = pool.subtract(constant, forms_.form(counter).coefficients[FormIndex::constant]);
+    ir::ExpressionId& constant = site.coefficients[form_index::constant];
+    constant = pool.subtract(constant, forms_.form(counter).coefficients[form_index::constant]);
     std::span<const ir::ObligationId> obligations = forms_.obligations(counter);
     site.obligations.insert(site.obligations.end(), obligations.begin(), obligations.end());
     return true;

@@ -18,7 +18,7 @@ using ir::InstructionId;
 using ir::LinearForm;
 using ir::Operand;
 using ir::ValueId;
-namespace FormIndex = ir::FormIndex;
+namespace form_index = ir::form_index;
 
 namespace {
 
@@ -118,22 +118,22 @@ bool Planner::set_join(const LinearForm& form, ValueId value, LinearSite& site) 
   site.join = join_for(*choice, alternatives);
   ir::ExpressionPool& pool = forms_.expressions();
   ExpressionId constant =
-      pool.subtract(alternatives[0].coefficients[FormIndex::constant], joins_[site.join].first_constant);
+      pool.subtract(alternatives[0].coefficients[form_index::constant], joins_[site.join].first_constant);
   site.coefficients.fill(pool.literal(form.width, 0));
-  site.coefficients[FormIndex::constant] = constant;
+  site.coefficients[form_index::constant] = constant;
   return true;
 }
 
 uint32_t Planner::join_for(const PathChoice& choice, std::vector<LinearSite>& alternatives) {
   ir::ExpressionPool& pool = forms_.expressions();
   unsigned width = alternatives[0].width;
-  ExpressionId first = alternatives[0].coefficients[FormIndex::constant];
+  ExpressionId first = alternatives[0].coefficients[form_index::constant];
   std::vector<uint32_t> key{width, choice.block.index(), choice.predicate.index()};
   key.insert(key.end(), choice.alternatives.begin(), choice.alternatives.end());
   for (const LinearSite& alternative : alternatives) {
-    for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
+    for (unsigned place = form_index::tid_x; place < form_index::count; ++place)
       key.push_back(alternative.coefficients[place].index());
-    key.push_back(pool.subtract(alternative.coefficients[FormIndex::constant], first).index());
+    key.push_back(pool.subtract(alternative.coefficients[form_index::constant], first).index());
   }
   auto [row, fresh] = join_of_.try_emplace(std::move(key), static_cast<uint32_t>(joins_.size()));
   if (!fresh) return row->second;
@@ -145,7 +145,7 @@ uint32_t Planner::join_for(const PathChoice& choice, std::vector<LinearSite>& al
   join.first_constant = pool.subtract(first, literal);
   for (size_t i = 0; i < choice.alternatives.size(); ++i) {
     LinearSite move = alternatives[choice.alternatives[i]];
-    ExpressionId& constant = move.coefficients[FormIndex::constant];
+    ExpressionId& constant = move.coefficients[form_index::constant];
     constant = pool.subtract(constant, literal);
     move.obligations.clear(); // they belong to the accesses
     move.moved_for = row->second;

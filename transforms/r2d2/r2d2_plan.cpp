@@ -21,13 +21,13 @@ using ir::ExpressionId;
 using ir::InstructionId;
 using ir::LinearForm;
 using ir::ValueId;
-namespace FormIndex = ir::FormIndex;
+namespace form_index = ir::form_index;
 
 constexpr size_t most_remarks = 20; // about individual dropped forms
 
 // The part of a site's constant that its linear register must provide: all but a literal that fits an immediate.
 ExpressionId base_constant(ir::ExpressionPool& pool, const LinearSite& site) {
-  ExpressionId constant = site.coefficients[FormIndex::constant];
+  ExpressionId constant = site.coefficients[form_index::constant];
   SplitConstant split = split_constant(pool, constant);
   bool fits = !site.moves() || split.literal == static_cast<int32_t>(split.literal);
   return fits ? split.symbolic : constant;
@@ -59,17 +59,17 @@ Planner::Planner(ir::LinearForms& forms, const PlanOptions& options, PassContext
 // Returns the group of a site that differs at most in the constant, preferably one with the same constant.
 uint32_t Planner::group_for(const LinearSite& site, std::map<std::vector<uint32_t>, std::vector<uint32_t>>& index) {
   std::vector<uint32_t> key{site.width};
-  for (unsigned c = FormIndex::tid_x; c < FormIndex::count; ++c)
+  for (unsigned c = form_index::tid_x; c < form_index::count; ++c)
     key.push_back(site.coefficients[c].index());
   ExpressionId base = base_constant(forms_.expressions(), site);
   std::vector<uint32_t>& alike = index[std::move(key)];
   for (uint32_t g : alike)
-    if (groups_[g].coefficients[FormIndex::constant] == base) return g;
+    if (groups_[g].coefficients[form_index::constant] == base) return g;
   if (!site.moves() && !alike.empty()) return alike.front();
   Group group;
   group.width = site.width;
   group.coefficients = site.coefficients;
-  group.coefficients[FormIndex::constant] = base;
+  group.coefficients[form_index::constant] = base;
   group.fixed_constant = site.moves();
   alike.push_back(static_cast<uint32_t>(groups_.size()));
   groups_.push_back(std::move(group));
@@ -84,7 +84,7 @@ void Planner::put_into_group(LinearSite& site, uint32_t number,
   if (group.fixed_constant) return;
   // The simplest constant gives the simplest differences.
   ir::ExpressionPool& pool = forms_.expressions();
-  ExpressionId& base = group.coefficients[FormIndex::constant];
+  ExpressionId& base = group.coefficients[form_index::constant];
   ExpressionId candidate = base_constant(pool, site);
   if (pool.terms(candidate).size() < pool.terms(base).size()) base = candidate;
 }
@@ -318,13 +318,13 @@ Plan Planner::result() {
 }
 
 bool Group::has_thread_part(const ir::ExpressionPool& pool) const {
-  return !(pool.is_zero(coefficients[FormIndex::tid_x]) && pool.is_zero(coefficients[FormIndex::tid_y]) &&
-           pool.is_zero(coefficients[FormIndex::tid_z]));
+  return !(pool.is_zero(coefficients[form_index::tid_x]) && pool.is_zero(coefficients[form_index::tid_y]) &&
+           pool.is_zero(coefficients[form_index::tid_z]));
 }
 
 bool Group::has_block_indices(const ir::ExpressionPool& pool) const {
-  return !(pool.is_zero(coefficients[FormIndex::ctaid_x]) && pool.is_zero(coefficients[FormIndex::ctaid_y]) &&
-           pool.is_zero(coefficients[FormIndex::ctaid_z]));
+  return !(pool.is_zero(coefficients[form_index::ctaid_x]) && pool.is_zero(coefficients[form_index::ctaid_y]) &&
+           pool.is_zero(coefficients[form_index::ctaid_z]));
 }
 
 Plan make_plan(ir::LinearForms& forms, const PlanOptions& options, PassContext& context) {

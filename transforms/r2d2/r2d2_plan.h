@@ -50,7 +50,7 @@ struct LinearSite {
                                    // only result
   uint8_t width = 0;               // bits of the form: 32 or 64
   // Includes the address operand's own offset; excludes the contribution of the increment or `counter`.
-  std::array<ir::ExpressionId, ir::FormIndex::count> coefficients{};
+  std::array<ir::ExpressionId, ir::form_index::count> coefficients{};
   std::vector<ir::LoopOffset> offsets; // outermost loop first
   std::vector<ir::ObligationId> obligations;
   uint32_t group = none;
@@ -76,7 +76,7 @@ struct Group {
   uint8_t width = 0;
   // Coefficients of the thread and block indices; place 0, the constant, is the addend kept in the block part: the
   // simplest of the sites' constants, without its literal.
-  std::array<ir::ExpressionId, ir::FormIndex::count> coefficients{};
+  std::array<ir::ExpressionId, ir::form_index::count> coefficients{};
   // The operand has one slot for either a coefficient or an offset (paper §4.3): sites with an offset need the exact
   // constant in the linear register.
   bool fixed_constant = false;

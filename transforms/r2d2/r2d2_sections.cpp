@@ -18,7 +18,7 @@ using ir::Operand;
 using ir::OperandKind;
 using ir::RegisterClass;
 using ir::ValueId;
-namespace FormIndex = ir::FormIndex;
+namespace form_index = ir::form_index;
 
 } // namespace
 
@@ -133,7 +133,7 @@ bool SectionWriter::is_narrow(const Group& group, std::span<const unsigned> plac
     if (!literal) continue;
     const int64_t factor = ir::signed_value(*literal, pool_.width(coefficient));
     if (factor < -most || factor > most) return false;
-    const int64_t extreme = factor * highest[place - FormIndex::tid_x];
+    const int64_t extreme = factor * highest[place - form_index::tid_x];
     (extreme < 0 ? low : high) += extreme;
   }
   return -low <= most && high <= most && (literals || group.width == 32);
@@ -151,7 +151,7 @@ Operand SectionWriter::combine(const Group& group, unsigned first, Operand adden
   if (!has_addend && thread) {
     for (size_t i = 0; i < places.size(); ++i) {
       if (!pool_.is_literal(group.coefficients[places[i]], 1)) continue;
-      addend = index_register(places[i] - FormIndex::tid_x);
+      addend = index_register(places[i] - form_index::tid_x);
       summed.push_back(places[i]);
       places.erase(places.begin() + static_cast<std::ptrdiff_t>(i));
       break;
@@ -168,7 +168,7 @@ Operand SectionWriter::combine(const Group& group, unsigned first, Operand adden
     return Operand::value(target);
   }
   for (size_t i = 0; i < places.size(); ++i) {
-    Operand index = index_register(places[i] - FormIndex::tid_x);
+    Operand index = index_register(places[i] - form_index::tid_x);
     bool last = i + 1 == places.size();
     // Thread parts may share a prefix.
     const std::tuple key{places[i], part_key(group.coefficients[places[i]]),
@@ -193,20 +193,20 @@ Operand SectionWriter::combine(const Group& group, unsigned first, Operand adden
 void SectionWriter::write_coefficients() {
   begin(ir::SectionKind::r2d2_coefficient);
   for (const Group& group : plan_.groups) {
-    for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
+    for (unsigned place = form_index::tid_x; place < form_index::count; ++place)
       operand_[group.coefficients[place]] = coefficients_.write(group.coefficients[place]);
-    bases_.push_back(coefficients_.write(group.coefficients[FormIndex::constant]));
+    bases_.push_back(coefficients_.write(group.coefficients[form_index::constant]));
   }
   for (const LinearSite& site : plan_.sites) {
     SiteOperands operands;
-    ExpressionId difference = site.coefficients[FormIndex::constant];
+    ExpressionId difference = site.coefficients[form_index::constant];
     if (site.uniform) {
       operands.linear = coefficients_.write_to_register(difference).as_value();
       out_.sites.push_back(operands);
       continue;
     }
     if (site.group != none)
-      difference = pool_.subtract(difference, plan_.groups[site.group].coefficients[FormIndex::constant]);
+      difference = pool_.subtract(difference, plan_.groups[site.group].coefficients[form_index::constant]);
     SplitConstant split = split_constant(pool_, difference);
     // A literal that does not fit the immediate of an address goes into the coefficient register.
     if (split.literal == static_cast<int32_t>(split.literal)) {
@@ -231,12 +231,12 @@ void SectionWriter::write_thread_parts() {
   instructions_ = &out_.sizes.thread_instructions;
   std::map<std::array<PartKey, 3>, Operand> shared;
   for (const Group& group : plan_.groups) {
-    std::array<PartKey, 3> key{part_key(group.coefficients[FormIndex::tid_x]),
-                               part_key(group.coefficients[FormIndex::tid_y]),
-                               part_key(group.coefficients[FormIndex::tid_z])};
+    std::array<PartKey, 3> key{part_key(group.coefficients[form_index::tid_x]),
+                               part_key(group.coefficients[form_index::tid_y]),
+                               part_key(group.coefficients[form_index::tid_z])};
     auto [row, is_new] = shared.try_emplace(key, Operand::integer(0));
     if (is_new)
-      row->second = combine(group, FormIndex::tid_x, Operand::integer(0), RegisterClass::thread_index, std::nullopt);
+      row->second = combine(group, form_index::tid_x, Operand::integer(0), RegisterClass::thread_index, std::nullopt);
     threads_.push_back(row->second);
   }
   end();
@@ -250,10 +250,10 @@ void SectionWriter::write_block_parts() {
   packing_.clear();
   next_block_ = static_cast<uint32_t>(plan_.groups.size());
   for (const Group& group : plan_.groups)
-    for (unsigned place = FormIndex::ctaid_x; place < FormIndex::count && !block_place_; ++place)
+    for (unsigned place = form_index::ctaid_x; place < form_index::count && !block_place_; ++place)
       if (!pool_.is_zero(group.coefficients[place])) block_place_ = place;
   for (uint32_t i = 0; i < plan_.groups.size(); ++i) {
-    blocks_.push_back(combine(plan_.groups[i], FormIndex::ctaid_x, bases_[i], RegisterClass::block_index, i));
+    blocks_.push_back(combine(plan_.groups[i], form_index::ctaid_x, bases_[i], RegisterClass::block_index, i));
     out_.sizes.block_registers += !blocks_.back().is(OperandKind::integer);
   }
   end();

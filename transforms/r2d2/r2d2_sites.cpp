@@ -17,7 +17,7 @@ using ir::ObligationId;
 using ir::Operand;
 using ir::OperandKind;
 using ir::ValueId;
-namespace FormIndex = ir::FormIndex;
+namespace form_index = ir::form_index;
 
 bool Planner::dischargeable(ObligationId id) {
   const ir::RangeObligation& obligation = forms_.obligation(id);
@@ -187,7 +187,7 @@ void Planner::consider_result(InstructionId id, ir::ReaderCounts& counts, const 
 // register.
 bool Planner::is_uniform(const LinearSite& site) const {
   const ir::ExpressionPool& pool = forms_.expressions();
-  for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
+  for (unsigned place = form_index::tid_x; place < form_index::count; ++place)
     if (!pool.is_zero(site.coefficients[place])) return false;
   return !site.moves() && site.join == none;
 }
@@ -203,9 +203,9 @@ std::optional<std::vector<InstructionId>> Planner::direct_readers(const LinearSi
       if (!pool.is_zero(site.coefficients[place])) return true;
     return false;
   };
-  bool constant = !pool.is_zero(site.coefficients[FormIndex::constant]);
+  bool constant = !pool.is_zero(site.coefficients[form_index::constant]);
   ir::LinearOperand sum;
-  sum.registers = site.uniform ? 1 : any(FormIndex::tid_x) + any(FormIndex::ctaid_x) + constant + site.moves();
+  sum.registers = site.uniform ? 1 : any(form_index::tid_x) + any(form_index::ctaid_x) + constant + site.moves();
   sum.adds = sum.registers > 1;
   if (sum.adds && site.width != 32) return std::nullopt;
   std::vector<InstructionId> readers;

@@ -37,7 +37,7 @@ using ir::LinearForm;
 using ir::ObligationId;
 using ir::Operand;
 using ir::ValueId;
-namespace FormIndex = ir::FormIndex;
+namespace form_index = ir::form_index;
 
 constexpr std::string_view reason = "r2d2: uniform base and 32-bit offset";
 // The range of address immediates that all SASS loads and stores support: 24 bits, signed.
@@ -153,8 +153,8 @@ void UniformBases::collect_accesses() {
           form.kind != ir::ValueClass::block_uniform)
         continue;
       std::vector<uint32_t> key;
-      bool usable = CoefficientWriter::expressible(pool_, form.coefficients[FormIndex::constant]);
-      for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place) {
+      bool usable = CoefficientWriter::expressible(pool_, form.coefficients[form_index::constant]);
+      for (unsigned place = form_index::tid_x; place < form_index::count; ++place) {
         usable &= !pool_[form.coefficients[place]].varies;
         key.push_back(form.coefficients[place].index());
       }
@@ -165,7 +165,7 @@ void UniformBases::collect_accesses() {
       if (!usable || !attempt_.can_rest_on(forms_, forms_.obligations(base))) continue;
       auto [row, is_new] = class_index_.try_emplace(std::move(key), classes_.size());
       if (is_new) classes_.push_back({form, {}});
-      classes_[row->second].accesses.push_back({id, *address, base, form.coefficients[FormIndex::constant]});
+      classes_[row->second].accesses.push_back({id, *address, base, form.coefficients[form_index::constant]});
     }
   }
 }
@@ -185,7 +185,7 @@ void UniformBases::collect_offsets() {
     const uint32_t number = static_cast<uint32_t>(offsets_.size());
     offsets_.push_back(id);
     std::vector<uint32_t> key;
-    for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
+    for (unsigned place = form_index::tid_x; place < form_index::count; ++place)
       key.push_back(form.coefficients[place].index());
     auto [row, is_new] = groups.try_emplace(std::move(key), offset_groups_.size());
     if (is_new) offset_groups_.push_back({form, {}, {}});
@@ -216,7 +216,7 @@ bool UniformBases::widens_to(Offset& offset, const LinearForm& address) {
   const LinearForm& form = offset.form;
   if (form.loop_count != address.loop_count) return false;
   std::vector<std::pair<ExpressionId, ExpressionId>> pairs; // narrow, wide
-  for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
+  for (unsigned place = form_index::tid_x; place < form_index::count; ++place)
     pairs.emplace_back(form.coefficients[place], address.coefficients[place]);
   for (unsigned i = 0; i < form.loop_count; ++i) {
     if (form.loop_offsets[i].loop != address.loop_offsets[i].loop) return false;
@@ -285,7 +285,7 @@ std::vector<uint32_t> UniformBases::offsets_like(const AccessClass& accesses) {
   const LinearForm& address = accesses.form;
   for (const OffsetGroup& group : offset_groups_) {
     bool same_places = true;
-    for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
+    for (unsigned place = form_index::tid_x; place < form_index::count; ++place)
       same_places &= pool_.is_zero(group.form.coefficients[place]) == pool_.is_zero(address.coefficients[place]);
     if (!same_places) continue;
     if (address.loop_count == 0) {
@@ -350,7 +350,7 @@ std::optional<ExpressionId> UniformBases::narrowed(ExpressionId wide, uint64_t s
 std::optional<Offset> UniformBases::build_offset(const AccessClass& accesses) {
   const LinearForm& form = accesses.form;
   if (form.loop_count != (inductions_ ? 1 : 0)) return std::nullopt;
-  std::vector<ExpressionId> wide(form.coefficients.begin() + FormIndex::tid_x, form.coefficients.end());
+  std::vector<ExpressionId> wide(form.coefficients.begin() + form_index::tid_x, form.coefficients.end());
   if (inductions_) wide.push_back(form.loop_offsets[0].step);
   uint64_t scale = 0;
   for (ExpressionId id : wide) {
@@ -368,12 +368,12 @@ std::optional<Offset> UniformBases::build_offset(const AccessClass& accesses) {
   offset.form.width = 32;
   offset.scale = static_cast<int64_t>(scale);
   offset.home = function_.entry();
-  offset.form.coefficients[FormIndex::constant] = pool_.literal(32, 0);
+  offset.form.coefficients[form_index::constant] = pool_.literal(32, 0);
   for (size_t i = 0; i < wide.size(); ++i) {
     std::optional<ExpressionId> narrow = narrowed(wide[i], scale);
     if (!narrow) return std::nullopt;
-    if (i + FormIndex::tid_x < FormIndex::count)
-      offset.form.coefficients[i + FormIndex::tid_x] = *narrow;
+    if (i + form_index::tid_x < form_index::count)
+      offset.form.coefficients[i + form_index::tid_x] = *narrow;
     else
       offset.form.loop_offsets[0] = {form.loop_offsets[0].loop, *narrow};
   }
@@ -390,7 +390,7 @@ std::optional<Offset> UniformBases::build_offset(const AccessClass& accesses) {
 std::vector<BaseGroup> UniformBases::group_by_base(const std::vector<Access>& accesses, const Offset& offset) {
   std::vector<BaseGroup> groups;
   std::unordered_map<ExpressionId, size_t> group_of;
-  ExpressionId shift = pool_.multiply_literal(pool_.sign_extend(offset.form.coefficients[FormIndex::constant], 64),
+  ExpressionId shift = pool_.multiply_literal(pool_.sign_extend(offset.form.coefficients[form_index::constant], 64),
                                               static_cast<uint64_t>(offset.scale));
   for (const Access& access : accesses) {
     ExpressionId base = pool_.subtract(access.constant, shift);
@@ -450,7 +450,7 @@ bool UniformBases::pays(const std::vector<BaseGroup>& groups, const Offset& offs
       released.push_back(access.base);
   }
   if (!offset.value.valid()) {
-    for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
+    for (unsigned place = form_index::tid_x; place < form_index::count; ++place)
       added += !pool_.is_zero(offset.form.coefficients[place]);
     if (is_induction(offset)) added += execution_weight(forms_.loops(), offset.home);
   } else {
@@ -465,10 +465,10 @@ bool UniformBases::pays(const std::vector<BaseGroup>& groups, const Offset& offs
 
 void UniformBases::write_offset(Offset& offset) {
   std::optional<Operand> sum;
-  for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place) {
+  for (unsigned place = form_index::tid_x; place < form_index::count; ++place) {
     ExpressionId coefficient = offset.form.coefficients[place];
     if (pool_.is_zero(coefficient)) continue;
-    unsigned component = place - FormIndex::tid_x;
+    unsigned component = place - form_index::tid_x;
     ir::SpecialRegister special = component < 3 ? ir::SpecialRegister::tid : ir::SpecialRegister::ctaid;
     ValueId index = builder_.emit_value(
         "mov.u32", ir::ScalarType::b32,

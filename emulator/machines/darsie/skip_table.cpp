@@ -18,6 +18,7 @@ SkipEntry* SkipTable::make(Eviction eviction, uint64_t& evicted) {
   };
   for (SkipEntry& entry : entries_)
     if (is_better(entry)) chosen = &entry;
+  if (!chosen) return nullptr; // a table without entries
   if (chosen->in_use) {
     if (!chosen->is_done() && eviction == Eviction::done_only) return nullptr;
     ++evicted;

@@ -261,12 +261,13 @@ bool StagingMachine::prepare(Context& context, uint32_t slot, const StagedInstru
 
 bool StagingMachine::fetch(Context& context, uint32_t slot, const StagedValue& value) {
   std::byte* lanes = context.warp->root.registers + value.lanes.offset();
-  if (value.registers.empty()) {
+  const size_t count = value.registers.size();
+  if (count == 0) {
     std::memcpy(lanes, context.home.data() + value.home, lane_array_size(value.bits));
     return true;
   }
   const uint32_t* words[4] = {};
-  for (size_t i = 0; i < value.registers.size(); ++i) {
+  for (size_t i = 0; i < count; ++i) {
     const RegisterContent* content = unit_.active(slot, value.registers[i]);
     if (!content)
       return fail(context,
@@ -286,8 +287,8 @@ bool StagingMachine::fetch(Context& context, uint32_t slot, const StagedValue& v
     break;
   default: // lanes of several words, the lowest word first
     for (unsigned lane = 0; lane < warp_size; ++lane)
-      for (size_t i = 0; i < value.registers.size(); ++i)
-        reinterpret_cast<uint32_t*>(lanes)[lane * value.registers.size() + i] = words[i][lane];
+      for (size_t i = 0; i < count; ++i)
+        reinterpret_cast<uint32_t*>(lanes)[lane * count + i] = words[i][lane];
   }
   return true;
 }

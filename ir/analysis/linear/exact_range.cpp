@@ -30,7 +30,7 @@ std::string form_text(const LinearForms& forms, const LinearForm& form) {
   if (!form.has_coefficients()) return {};
   const ExpressionPool& pool = forms.expressions();
   SumText sum;
-  for (unsigned place = 0; place < FormIndex::count; ++place)
+  for (unsigned place = 0; place < form_index::count; ++place)
     add_product(sum, pool, form.coefficients[place], index_names[place]);
   for (const LoopOffset& offset : form.loops())
     add_product(sum, pool, offset.step, "k" + std::to_string(forms.loops().loops()[offset.loop].header.index()));

@@ -37,8 +37,8 @@ AccessExtents::AccessExtents(LinearForms& forms)
         if (!converted && !addressed) continue;
         const LinearForm& form = forms_.form(operand.as_value());
         if (form.width == 64 && has_sum(form) &&
-            pool_[form.coefficients[FormIndex::constant]].kind == ExpressionKind::parameter)
-          pointers_.insert(pool_[form.coefficients[FormIndex::constant]].payload);
+            pool_[form.coefficients[form_index::constant]].kind == ExpressionKind::parameter)
+          pointers_.insert(pool_[form.coefficients[form_index::constant]].payload);
       }
     }
 }
@@ -167,7 +167,7 @@ ExactSum AccessExtents::with_equalities(ExactSum sum, Query& query) const {
 std::optional<AccessExtents::Affine> AccessExtents::affine(const LinearForm& form, Query& query) {
   if (!has_sum(form)) return std::nullopt;
   Affine out;
-  auto constant = modular(form.coefficients[FormIndex::constant], query);
+  auto constant = modular(form.coefficients[form_index::constant], query);
   if (!constant) return std::nullopt;
   out.constant = *constant;
   auto add = [&](Place place, ExpressionId id) {
@@ -178,7 +178,7 @@ std::optional<AccessExtents::Affine> AccessExtents::affine(const LinearForm& for
     if (sum.is_zero()) out.coefficients.erase(place);
     return true;
   };
-  for (Place place = FormIndex::tid_x; place < FormIndex::count; ++place)
+  for (Place place = form_index::tid_x; place < form_index::count; ++place)
     if (!add(place, form.coefficients[place])) return std::nullopt;
   for (const LoopOffset& offset : form.loops())
     if (!add(loop_place + offset.loop.index(), offset.step)) return std::nullopt;
@@ -216,7 +216,7 @@ std::optional<ExactSum> AccessExtents::most_in_box(Place place, const ExactSum& 
   } else {
     static constexpr std::array<const char*, 6> names = {"ntid.x",   "ntid.y",   "ntid.z",
                                                          "nctaid.x", "nctaid.y", "nctaid.z"};
-    const unsigned component = place - FormIndex::tid_x;
+    const unsigned component = place - form_index::tid_x;
     const Interval extent = component < 3 ? limits_.block[component] : limits_.grid[component - 3];
     last = extent.low == extent.high ? ExactSum::literal(extent.low - 1)
                                      : ExactSum::of(quantities_.plain(names[component], extent)) - ExactSum::literal(1);

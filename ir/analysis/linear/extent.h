@@ -56,7 +56,7 @@ public:
   ExactSum minimum(const ExactSum& a, const ExactSum& b) { return quantities_.minimum(a, b, {}); }
 
 private:
-  // An index that a form varies with: 1 to 6 (FormIndex), or loop_place + the number of a loop.
+  // An index that a form varies with: 1 to 6 (form_index), or loop_place + the number of a loop.
   using Place = uint32_t;
   static constexpr Place loop_place = 16;
   using Places = std::map<Place, ExactSum>;
@@ -168,7 +168,11 @@ private:
   // Remaining steps of an external query; a query that exceeds them has no answer.
   mutable size_t budget_ = 0;
   static constexpr size_t full_budget = 20000;
-  bool spend() const { return budget_ != 0 && budget_-- != 0; }
+  bool spend() const {
+    if (budget_ == 0) return false;
+    --budget_;
+    return true;
+  }
   std::set<ObligationId> obligations_in_progress_;
   std::map<ObligationId, std::optional<LaunchConditions>> discharged_;
 };

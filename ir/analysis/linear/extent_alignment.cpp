@@ -30,7 +30,7 @@ std::optional<uint64_t> AccessExtents::residue_of_form(const LinearForm& form, u
     const ExactSum rest = value->low.split(modulus).second;
     if (!rest.as_literal()) rests.push_back(rest - ExactSum::literal(rest.literal_part()));
     // An index multiplies its coefficient's literal, so that it has no fixed contribution.
-    if (id != form.coefficients[FormIndex::constant]) return rest.literal_part() == 0;
+    if (id != form.coefficients[form_index::constant]) return rest.literal_part() == 0;
     residue = static_cast<uint64_t>(rest.literal_part());
     return true;
   };

@@ -141,7 +141,7 @@ std::optional<AccessExtents::Span> AccessExtents::chosen(ExpressionId id, Query&
 std::optional<AccessExtents::Span> AccessExtents::left_behind(ExpressionId id, Query& query) {
   const ValueId value(pool_[id].payload);
   const LinearForm form = forms_.form(value);
-  if (!form.has_coefficients() || form.width != pool_.width(id) || form.coefficients[FormIndex::constant] == id ||
+  if (!form.has_coefficients() || form.width != pool_.width(id) || form.coefficients[form_index::constant] == id ||
       query.depth > expression_depth)
     return std::nullopt;
   auto conditions = discharge(forms_.obligations(value));

@@ -218,8 +218,8 @@ std::optional<uint64_t> LinearForms::evaluate(const LinearForm& form, const Laun
   }
   if (!form.has_coefficients()) return std::nullopt;
   uint64_t sum = 0;
-  for (unsigned place = 0; place < FormIndex::count; ++place) {
-    uint64_t index = place == 0 ? 1 : place < FormIndex::ctaid_x ? thread.tid[place - 1] : thread.ctaid[place - 4];
+  for (unsigned place = 0; place < form_index::count; ++place) {
+    uint64_t index = place == 0 ? 1 : place < form_index::ctaid_x ? thread.tid[place - 1] : thread.ctaid[place - 4];
     auto coefficient = pool.evaluate(form.coefficients[place], launch);
     if (!coefficient) return std::nullopt;
     sum += *coefficient * index;
@@ -254,7 +254,7 @@ std::string print_with(const LinearForms& forms, const LinearForm& form, PrintEx
   }
   if (!form.has_coefficients()) return "-";
   std::string out = "{";
-  for (unsigned place = 0; place < FormIndex::count; ++place)
+  for (unsigned place = 0; place < form_index::count; ++place)
     out += (place ? ", " : "") + text(form.coefficients[place]);
   out += "}";
   for (const LoopOffset& offset : form.loops())

@@ -3,7 +3,7 @@
 //
 //   LinearForms forms(function);                       // SSA form
 //   const LinearForm& f = forms.form(value);           // as seen inside the loops around the definition
-//   if (f.has_coefficients()) ... f.coefficients[FormIndex::tid_y] ...
+//   if (f.has_coefficients()) ... f.coefficients[form_index::tid_y] ...
 //   for (ObligationId o : forms.obligations(value)) ... forms.obligation(o).proved, .evaluate(...)
 //
 // A form is valid for every thread of a launch in which all its obligations are true. Arithmetic is modular (PTX
@@ -43,7 +43,7 @@ enum class ValueClass : uint8_t {
 std::string_view spelling(ValueClass value_class);
 
 // Indices of a coefficient vector.
-namespace FormIndex {
+namespace form_index {
 enum : unsigned { constant, tid_x, tid_y, tid_z, ctaid_x, ctaid_y, ctaid_z, count };
 }
 
@@ -81,7 +81,7 @@ struct LinearForm {
   // same trip of the loops around the definition have the same value.
   bool varies = false;
   // All seven, in Z/2^width. Present for constant .. linear_loop, except block-uniform values without a form.
-  std::array<ExpressionId, FormIndex::count> coefficients{};
+  std::array<ExpressionId, form_index::count> coefficients{};
   std::array<LoopOffset, max_loops> loop_offsets{};
 
   LinearFormId dividend; // mod_linear: (dividend mod divisor) * multiplier + addend

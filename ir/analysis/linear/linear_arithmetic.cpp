@@ -19,8 +19,8 @@ uint64_t hash_of(const LinearForm& form) {
     hash ^= value + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
     hash *= 0xff51afd7ed558ccdull;
   };
-  static_assert(FormIndex::count % 2 == 1);
-  for (unsigned i = 0; i + 1 < FormIndex::count; i += 2)
+  static_assert(form_index::count % 2 == 1);
+  for (unsigned i = 0; i + 1 < form_index::count; i += 2)
     mix(uint64_t(form.coefficients[i].index()) << 32 | form.coefficients[i + 1].index());
   mix(form.coefficients.back().index());
   for (const LoopOffset& offset : form.loops())
@@ -47,10 +47,10 @@ bool is_plain(const LinearForm& form) {
 
 LinearFormId State::intern(const LinearForm& form) {
   uint64_t hash = hash_of(form);
-  const uint32_t known = form_index.find(hash, [&](uint32_t number) { return forms[LinearFormId(number)] == form; });
+  const uint32_t known = forms_by_hash.find(hash, [&](uint32_t number) { return forms[LinearFormId(number)] == form; });
   if (known != HashIndex::none) return LinearFormId(known);
   LinearFormId id = forms.add(form);
-  form_index.add(hash, id.index());
+  forms_by_hash.add(hash, id.index());
   return id;
 }
 
@@ -74,7 +74,7 @@ LinearFormId State::uniform(ExpressionId expression) {
   LinearForm form;
   form.width = static_cast<uint8_t>(pool.width(expression));
   form.coefficients.fill(pool.zero(form.width));
-  form.coefficients[FormIndex::constant] = expression;
+  form.coefficients[form_index::constant] = expression;
   return classified(form);
 }
 
@@ -107,8 +107,8 @@ LinearFormId State::classified(LinearForm form) {
   if (too_large) return any(form.width);
 
   auto used = [&](unsigned place) { return !pool.is_zero(form.coefficients[place]); };
-  bool threads = used(FormIndex::tid_x) || used(FormIndex::tid_y) || used(FormIndex::tid_z);
-  bool blocks = used(FormIndex::ctaid_x) || used(FormIndex::ctaid_y) || used(FormIndex::ctaid_z);
+  bool threads = used(form_index::tid_x) || used(form_index::tid_y) || used(form_index::tid_z);
+  bool blocks = used(form_index::ctaid_x) || used(form_index::ctaid_y) || used(form_index::ctaid_z);
   form.varies = coefficients_vary;
   if (coefficients_vary) {
     // Only a uniform value may differ between trips; a coefficient may not.
@@ -131,7 +131,7 @@ LinearFormId State::classified(LinearForm form) {
 std::optional<ExpressionId> State::scalar(LinearFormId id) const {
   const LinearForm& form = forms[id];
   if (form.kind != ValueClass::constant && form.kind != ValueClass::launch_uniform) return std::nullopt;
-  return form.coefficients[FormIndex::constant];
+  return form.coefficients[form_index::constant];
 }
 
 Level State::level(LinearFormId id) const {
@@ -144,8 +144,8 @@ Level State::level(LinearFormId id) const {
     return Level::block;
   case ValueClass::linear_loop: {
     bool threads = false, blocks = false;
-    for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
-      if (!pool.is_zero(form.coefficients[place])) (place < FormIndex::ctaid_x ? threads : blocks) = true;
+    for (unsigned place = form_index::tid_x; place < form_index::count; ++place)
+      if (!pool.is_zero(form.coefficients[place])) (place < form_index::ctaid_x ? threads : blocks) = true;
     return threads ? Level::thread : blocks ? Level::block : Level::launch;
   }
   case ValueClass::linear:
@@ -270,7 +270,7 @@ LinearFormId State::add(LinearFormId a, LinearFormId b) {
       return pool.too_large(x.addend) ? any(x.width) : intern(x);
     }
     if (!is_plain(x) || !is_plain(y)) return any(x.width);
-    for (unsigned i = 0; i < FormIndex::count; ++i)
+    for (unsigned i = 0; i < form_index::count; ++i)
       x.coefficients[i] = pool.add(x.coefficients[i], y.coefficients[i]);
     for (const LoopOffset& offset : y.loops()) {
       auto same = std::find_if(x.loop_offsets.begin(), x.loop_offsets.begin() + x.loop_count,
@@ -461,7 +461,7 @@ LinearFormId State::select(ExpressionId condition, LinearFormId if_true, LinearF
   LinearForm x = forms[if_true], y = forms[if_false];
   if (if_true == if_false && is_plain(x)) return if_true;
   if (!is_plain(x) || !is_plain(y) || x.loop_count || y.loop_count) return any(x.width);
-  for (unsigned i = 0; i < FormIndex::count; ++i)
+  for (unsigned i = 0; i < form_index::count; ++i)
     x.coefficients[i] = pool.select(condition, x.coefficients[i], y.coefficients[i]);
   return classified(x);
 }

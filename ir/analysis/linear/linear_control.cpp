@@ -534,7 +534,7 @@ const State::Facts& State::facts_in(BlockId block) {
       continue;
     if (!holds) *relation = opposite(*relation);
     unsigned place = 0;
-    for (unsigned i = 1; i < FormIndex::count; ++i)
+    for (unsigned i = 1; i < form_index::count; ++i)
       if (tested == index_form(i, at(tested).width)) place = i;
     if (!place || at(tested).width < 32) continue;
     Int128 literal = operands[2].immediate;

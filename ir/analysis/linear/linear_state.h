@@ -85,8 +85,8 @@ struct LinearForms::State {
   // --- bounds ---
   // Bounds of the exact integer value in all launches; nullopt if unknown.
   std::optional<Interval> form_bounds(const LinearForm& form, const LaunchLimits& facts,
-                                      const std::array<Interval, FormIndex::count>& index_ranges) const;
-  std::array<Interval, FormIndex::count> index_ranges(const LaunchLimits& facts) const;
+                                      const std::array<Interval, form_index::count>& index_ranges) const;
+  std::array<Interval, form_index::count> index_ranges(const LaunchLimits& facts) const;
   std::optional<Interval> form_bounds(const LinearForm& form) const {
     return form_bounds(form, limits, index_ranges(limits));
   }
@@ -154,7 +154,7 @@ struct LinearForms::State {
   std::string sum_text(const LinearForm& form) const;
   std::string loop_name(LoopId loop) const { return "k" + std::to_string(loop.index()); }
 
-  HashIndex form_index;
+  HashIndex forms_by_hash;
   std::vector<LinearFormId> any_forms; // by width
   std::map<std::vector<ObligationId>, ObligationSetId> set_index;
   std::map<std::pair<ObligationSetId, ObligationSetId>, ObligationSetId> union_index;

@@ -45,7 +45,7 @@ LinearFormId LinearTransfer::special(const Operand& operand, unsigned width) {
   unsigned own = bit_width(facts.type);
   bool is_tid = special_register == SpecialRegister::tid;
   if (is_tid || special_register == SpecialRegister::ctaid)
-    return state_.convert(state_.index_form((is_tid ? FormIndex::tid_x : FormIndex::ctaid_x) + component, own), width,
+    return state_.convert(state_.index_form((is_tid ? form_index::tid_x : form_index::ctaid_x) + component, own), width,
                           false);
   switch (facts.uniformity) {
   case Uniformity::launch:
@@ -365,7 +365,7 @@ bool LinearTransfer::reads_kernel_parameter(LinearFormId place) const {
   const LinearForm& form = state_.at(place);
   if (!state_.function.is_entry || !form.has_coefficients()) return false;
   bool found = false;
-  state_.pool.for_each_atom(form.coefficients[FormIndex::constant], [&](ExpressionId id) {
+  state_.pool.for_each_atom(form.coefficients[form_index::constant], [&](ExpressionId id) {
     const Expression& atom = state_.pool[id];
     SymbolRef ref = SymbolRef::from_bits(atom.payload);
     found |= atom.kind == ExpressionKind::symbol && ref.kind() == SymbolRef::Kind::local_variable &&

@@ -10,8 +10,8 @@ using State = LinearForms::State;
 
 namespace {
 
-constexpr std::array<std::string_view, FormIndex::count> index_names = {"",        "tid.x",   "tid.y",  "tid.z",
-                                                                        "ctaid.x", "ctaid.y", "ctaid.z"};
+constexpr std::array<std::string_view, form_index::count> index_names = {"",        "tid.x",   "tid.y",  "tid.z",
+                                                                         "ctaid.x", "ctaid.y", "ctaid.z"};
 
 bool within(const Interval& inner, const Interval& outer) {
   return inner.low >= outer.low && inner.high <= outer.high;
@@ -32,7 +32,7 @@ bool accumulate(Interval& bounds, const Interval& coefficient, const Interval& i
 // Bounds of one form, given ranges of its expressions, indices and trip counts: one walk for all launches and for one.
 template <class OfExpression, class OfUnsigned, class OfTrips>
 std::optional<Interval> walk_bounds(const State& state, const LinearForm& form,
-                                    const std::array<Interval, FormIndex::count>& indices, OfExpression&& of,
+                                    const std::array<Interval, form_index::count>& indices, OfExpression&& of,
                                     OfUnsigned&& of_unsigned, OfTrips&& of_trips) {
   if (form.kind == ValueClass::divergent_linear) {
     std::optional<Interval> all;
@@ -52,10 +52,10 @@ std::optional<Interval> walk_bounds(const State& state, const LinearForm& form,
     return accumulate(bounds, *multiplier, remainder) ? std::optional(bounds) : std::nullopt;
   }
   if (!form.has_coefficients()) return std::nullopt;
-  auto start = of(form.coefficients[FormIndex::constant]);
+  auto start = of(form.coefficients[form_index::constant]);
   if (!start) return std::nullopt;
   Interval bounds = *start;
-  for (unsigned place = 1; place < FormIndex::count; ++place) {
+  for (unsigned place = 1; place < form_index::count; ++place) {
     if (state.pool.is_zero(form.coefficients[place])) continue;
     auto coefficient = of(form.coefficients[place]);
     if (!coefficient || !accumulate(bounds, *coefficient, indices[place])) return std::nullopt;
@@ -92,17 +92,17 @@ std::optional<Int128> count_trips(const TripBound& bound, Interval start, Interv
 
 // --- all launches ---
 
-std::array<Interval, FormIndex::count> State::index_ranges(const LaunchLimits& facts) const {
-  std::array<Interval, FormIndex::count> ranges{};
+std::array<Interval, form_index::count> State::index_ranges(const LaunchLimits& facts) const {
+  std::array<Interval, form_index::count> ranges{};
   for (unsigned i = 0; i < 3; ++i) {
-    ranges[FormIndex::tid_x + i] = {0, facts.block[i].high - 1};
-    ranges[FormIndex::ctaid_x + i] = {0, facts.grid[i].high - 1};
+    ranges[form_index::tid_x + i] = {0, facts.block[i].high - 1};
+    ranges[form_index::ctaid_x + i] = {0, facts.grid[i].high - 1};
   }
   return ranges;
 }
 
 std::optional<Interval> State::form_bounds(const LinearForm& form, const LaunchLimits& facts,
-                                           const std::array<Interval, FormIndex::count>& indices) const {
+                                           const std::array<Interval, form_index::count>& indices) const {
   auto of = [&](ExpressionId id) { return std::optional(pool.interval(id, facts)); };
   auto of_unsigned = [&](ExpressionId id) {
     Interval bounds = pool.interval(id, facts);
@@ -133,10 +133,10 @@ std::optional<Int128> State::most_trips(LoopId loop, const LaunchLimits& facts) 
 // --- one launch ---
 
 std::optional<Interval> State::bounds_in(const LinearForm& form, const LaunchValues& launch) const {
-  std::array<Interval, FormIndex::count> indices{};
+  std::array<Interval, form_index::count> indices{};
   for (unsigned i = 0; i < 3; ++i) {
-    indices[FormIndex::tid_x + i] = {0, Int128(launch.block[i]) - 1};
-    indices[FormIndex::ctaid_x + i] = {0, Int128(launch.grid[i]) - 1};
+    indices[form_index::tid_x + i] = {0, Int128(launch.block[i]) - 1};
+    indices[form_index::ctaid_x + i] = {0, Int128(launch.grid[i]) - 1};
   }
   auto point = [](Int128 value) { return std::optional<Interval>({value, value}); };
   auto of = [&](ExpressionId id) {
@@ -350,7 +350,7 @@ std::string State::sum_text(const LinearForm& form) const {
     else
       text += (plain ? factor : "(" + factor + ")") + "*" + name;
   };
-  for (unsigned place = 0; place < FormIndex::count; ++place)
+  for (unsigned place = 0; place < form_index::count; ++place)
     append(form.coefficients[place], std::string(index_names[place]));
   for (const LoopOffset& offset : form.loops())
     append(offset.step, loop_name(offset.loop));

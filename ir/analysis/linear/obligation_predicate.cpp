@@ -8,8 +8,8 @@ using State = LinearForms::State;
 
 namespace {
 
-constexpr std::array<std::string_view, FormIndex::count> extent_names = {"",         "ntid.x",   "ntid.y",  "ntid.z",
-                                                                         "nctaid.x", "nctaid.y", "nctaid.z"};
+constexpr std::array<std::string_view, form_index::count> extent_names = {"",         "ntid.x",   "ntid.y",  "ntid.z",
+                                                                          "nctaid.x", "nctaid.y", "nctaid.z"};
 
 // A sum in exact integers under construction: the literal part is kept separate from the terms.
 struct Corner {
@@ -109,14 +109,14 @@ private:
   // The form's extremes over all threads of the launch, without loop offsets.
   bool corners(const LinearForm& form, Corner& low, Corner& high) {
     if (!form.has_coefficients() || !state_.is_evaluable(form)) return false;
-    ExpressionId constant = form.coefficients[FormIndex::constant];
+    ExpressionId constant = form.coefficients[form_index::constant];
     if (auto value = state_.pool.literal_value(constant))
       low.literal = high.literal = signed_value(*value, form.width);
     else {
       low.add(state_.pool.print_predicate(constant));
       high.add(state_.pool.print_predicate(constant));
     }
-    for (unsigned place = 1; place < FormIndex::count; ++place)
+    for (unsigned place = 1; place < form_index::count; ++place)
       if (!state_.pool.is_zero(form.coefficients[place]))
         add_product(form.coefficients[place], "(" + std::string(extent_names[place]) + " - 1)", low, high);
     return true;

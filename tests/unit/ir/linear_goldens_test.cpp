@@ -412,7 +412,7 @@ ld.param.u32 %r1, [P1];  mov.u32 %r2, %ctaid.y;
 shl.b32 %r3, %r1, 4;     add.s32 %r4, %r3, 16;   mul.lo.s32 %r5, %r4, %r2;   mul.wide.s32 %rd1, %r5, 4;
 )");
   const ExpressionPool& pool = k.forms->expressions();
-  ExpressionId coefficient = k.form("%rd1").coefficients[FormIndex::ctaid_y];
+  ExpressionId coefficient = k.form("%rd1").coefficients[form_index::ctaid_y];
   CHECK(pool.print_exact(coefficient) == "4*sext64(16*P1+16)");
   ExpressionId extended = pool.factors(pool.terms(coefficient)[0].monomial)[0];
   auto moved = k.forms->move_extension(extended, k.forms->def_use().definition(k.named("%rd1")).instruction);
