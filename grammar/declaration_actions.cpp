@@ -308,13 +308,11 @@ void ReaderActions::add_variable(std::string_view variable_name, bool first) {
   }
   if (first) {
     check_type(variable);
-    if (in_body_ && !reading_prototype_) {
-      check_variable(variable);
-    } else if (parameter_owner_ != Owner::module) {
+    const bool is_local = in_body_ && !reading_prototype_;
+    if (!is_local && parameter_owner_ != Owner::module)
       check_parameter(variable);
-    } else {
+    else
       check_variable(variable);
-    }
   }
   Binding binding;
   binding.range = declaration_.name;

@@ -156,8 +156,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<ir::Module> read_module(SourceFile source, Diagnostics& diagnostics, const ReadOptions& options) {
-  auto module = std::make_unique<ir::Module>(std::move(source));
+std::unique_ptr<ir::Module> read_module(const SourceFile& source, Diagnostics& diagnostics,
+                                        const ReadOptions& options) {
+  auto module = std::make_unique<ir::Module>(source);
   const std::string_view text = module->source.text();
   const size_t errors_before = diagnostics.error_count();
   if (text.size() >= UINT32_MAX / 2) {

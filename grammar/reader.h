@@ -14,6 +14,7 @@ struct ReadOptions {
 
 // Reads a whole module. Returns nullptr on errors, which are in the diagnostics; warnings may accompany a module. Never
 // throws or crashes, whatever the input.
-std::unique_ptr<ir::Module> read_module(SourceFile source, Diagnostics& diagnostics, const ReadOptions& options = {});
+std::unique_ptr<ir::Module> read_module(const SourceFile& source, Diagnostics& diagnostics,
+                                        const ReadOptions& options = {});
 
 } // namespace ptxrewrite::grammar

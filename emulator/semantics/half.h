@@ -72,7 +72,7 @@ template <class Half, HalfMode Mode> constexpr Half finish_half(float value) {
     // Below the midpoint between the smallest normal number and the next smaller one of an unbounded exponent range.
     constexpr float limit = 0x1.ffep-15f;
     const auto sign = static_cast<uint16_t>(result.bits & FloatTraits<Half>::sign);
-    result.bits = (value < limit) & (value > -limit) ? sign : result.bits;
+    result.bits = ((value < limit) & (value > -limit)) ? sign : result.bits;
   }
   if constexpr (Mode.saturate) result = saturated(result);
   return result;

@@ -107,7 +107,7 @@ constexpr uint32_t encode(float a, uint32_t random = 0) {
   uint32_t code = rounded < Format.max_finite ? rounded : Format.max_finite;
   if constexpr (!saturates) {
     const bool stays_finite = finite_source & (overflow_to_max | toward_zero_here);
-    code = (rounded > Format.max_finite) & !stays_finite ? Format.infinity : code;
+    code = ((rounded > Format.max_finite) & !stays_finite) ? Format.infinity : code;
   }
   const uint32_t sign = negative ? Format.sign() : 0;
   if constexpr (Options.relu)

@@ -104,7 +104,7 @@ bool TensorMemory::has_room(Warp& warp, const MicroOp& op, unsigned lane) const 
 
 void TensorMemory::issue(TensorOperation operation) {
   if (!operation.barrier && !is_late()) return carry_out(operation);
-  operations_.push_back(std::move(operation));
+  operations_.push_back(operation);
 }
 
 std::string TensorMemory::complete(std::byte* barrier) {

@@ -142,7 +142,7 @@ void AccessPatterns::clear() {
   patterns_.clear();
 }
 
-Recorder::Recorder(RecorderOptions options, Recorder&& before)
+Recorder::Recorder(const RecorderOptions& options, Recorder&& before)
     : options_(options), memo_(std::move(before.memo_)), launch_(before.launch_ + 1), spare_(std::move(before.spare_)),
       spare_accesses_(std::move(before.spare_accesses_)) {
   recording_.patterns = std::move(before.recording_.patterns);

@@ -187,7 +187,7 @@ class Recorder final : public emulator::Observer {
 public:
   explicit Recorder(const RecorderOptions& options) : options_(options), memo_(options.port) {}
   // For another launch on the same machine: takes over the access patterns that `before` computed.
-  Recorder(RecorderOptions options, Recorder&& before);
+  Recorder(const RecorderOptions& options, Recorder&& before);
 
   bool runs(uint64_t number) override;
   bool wants(const emulator::Block& block) override;

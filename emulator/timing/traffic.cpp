@@ -13,7 +13,8 @@ namespace {
 
 using emulator::AccessKind;
 
-constexpr double sectors_of_line = line_bytes / sector_bytes;
+constexpr unsigned sectors_in_a_line = line_bytes / sector_bytes;
+constexpr double sectors_of_line = sectors_in_a_line;
 constexpr unsigned l1_ways = 4, l2_ways = 16; // as in simulators of these machines
 // Half of L2 may be dirty: at the end of kernels of set A (tests/silicon, Quadro GV100), 88,000 to 104,000 written
 // sectors are not in DRAM yet, of 196,608 sectors in L2 (walsh_global, sgemm, srad, adjust_weights).
@@ -76,7 +77,8 @@ private:
 
   // Lines that the launch touched are in L2 as far as they fit; older lines keep the rest of the room.
   void leave_l2() {
-    const double room = static_cast<double>(memory_.l2_bytes / line_bytes);
+    const auto lines = memory_.l2_bytes / line_bytes;
+    const auto room = static_cast<double>(lines);
     double old_lines = 0;
     for (const Cover& cover : state_.covers)
       old_lines += cover.lines_there();

@@ -64,11 +64,11 @@ struct RowRange {
 constexpr std::array<std::array<RowRange, 2>, opcode_count> row_ranges = [] {
   std::array<std::array<RowRange, 2>, opcode_count> ranges{};
   Opcode previous = Opcode::opaque;
-  for (uint16_t i = 0; i < std::size(all_rows); ++i) {
+  for (size_t i = 0; i < std::size(all_rows); ++i) {
     auto& [first, second] = ranges[static_cast<size_t>(all_rows[i].opcode)];
     RowRange& range = first.end == 0 || (all_rows[i].opcode == previous && second.end == 0) ? first : second;
-    if (range.end == 0) range.begin = i;
-    range.end = i + 1;
+    if (range.end == 0) range.begin = static_cast<uint16_t>(i);
+    range.end = static_cast<uint16_t>(i + 1);
     previous = all_rows[i].opcode;
   }
   return ranges;
@@ -457,11 +457,11 @@ OpcodeRows parse_opcode(Opcode opcode) {
 template <size_t count> class NameTable {
 public:
   constexpr explicit NameTable(const std::string_view (&names)[count]) : names_(names) {
-    for (uint16_t i = 1; i < count; ++i) {
+    for (size_t i = 1; i < count; ++i) {
       size_t slot = slot_of(names[i]);
       while (slots_[slot] != 0)
         slot = (slot + 1) % slots_.size();
-      slots_[slot] = i;
+      slots_[slot] = static_cast<uint16_t>(i);
     }
   }
 

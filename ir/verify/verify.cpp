@@ -263,7 +263,7 @@ private:
       if (finding.in_affine_stream || !finding.instruction)
         report(rule, std::move(finding.message));
       else
-        report_at(rule, finding.instruction, std::move(finding.message));
+        report_at(rule, finding.instruction, finding.message);
   }
 
   // ---- control flow

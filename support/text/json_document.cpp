@@ -191,11 +191,11 @@ public:
 private:
   const Node& resolved(const Node& schema) const {
     const Node* reference = schema.find("$ref");
-    if (!reference) return schema;
+    if (!reference) return schema; // NOLINT(bugprone-return-const-ref-from-parameter): schemas outlive the check
     const Node* definitions = root_.find("$defs");
     const std::string name = reference->text.substr(reference->text.rfind('/') + 1);
     const Node* found = definitions ? definitions->find(name) : nullptr;
-    return found ? *found : schema;
+    return found ? *found : schema; // NOLINT(bugprone-return-const-ref-from-parameter)
   }
 
   static bool has_type(const Node& value, const std::string& type) {

@@ -30,7 +30,7 @@ constexpr std::string_view default_candidates = "1+2+3+5";
 // What a candidate may save as a multiple of the cost of its changes, and what candidates may save together as a
 // multiple of what they save alone: bases computed at launch leave coefficients to move there. Fitted to half of the
 // kernels of a public collection of benchmarks (docs/transforms/r2d2.md), where the largest ratios were 0.86 and 2.6.
-constexpr double gain_slack = 1.25, most_synergy = 3;
+constexpr double gain_slack = 1.5, most_synergy = 3;
 
 using Combination = std::vector<unsigned>;
 

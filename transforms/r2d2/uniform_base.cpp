@@ -313,7 +313,7 @@ std::optional<Offset> UniformBases::choose_offset(const AccessClass& accesses, s
           attempt_.can_rest_on(forms_, in_range(*offset, access)))
         reached.push_back(access);
     if (reached.empty() || (best && reached.size() <= served.size())) continue;
-    best = std::move(offset);
+    best = offset;
     served = std::move(reached);
     if (served.size() == accesses.accesses.size()) break;
   }

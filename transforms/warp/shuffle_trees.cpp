@@ -317,7 +317,8 @@ std::optional<uint32_t> CountingLoop::value(const Operand& operand, const Values
   const std::string_view mnemonic = form.mnemonic;
   if (form.operation == ir::Operation::compare) {
     const std::optional<bool> holds = compare(form, *a, *b);
-    return holds ? std::optional(static_cast<uint32_t>(*holds)) : std::nullopt;
+    if (!holds) return std::nullopt;
+    return *holds ? 1u : 0u;
   }
   if (mnemonic == "mov.u32" || mnemonic == "mov.b32" || mnemonic == "mov.s32") return *a;
   if (mnemonic == "add.s32" || mnemonic == "add.u32") return *a + *b;

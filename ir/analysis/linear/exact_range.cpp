@@ -13,7 +13,7 @@ struct SumText {
   std::string text;
   bool known = true;
 
-  void add(std::string product) {
+  void add(const std::string& product) {
     if (product.empty()) known = false;
     text += (text.empty() ? "" : " + ") + product;
   }

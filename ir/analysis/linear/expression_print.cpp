@@ -215,7 +215,7 @@ public:
 private:
   static Int128 gcd(Int128 a, Int128 b) { return b == 0 ? a : gcd(b, a % b); }
 
-  static std::string enclosed(std::string text) {
+  static std::string enclosed(const std::string& text) {
     return text.find_first_of("+-*/%<>&|^=? ") == std::string::npos ? text : "(" + text + ")";
   }
 

@@ -80,7 +80,7 @@ std::string analyze_report(const Function& function) {
     if (row.proved) out += ", " + row.reason;
     out += "\n";
     if (!row.proved)
-      if (std::string predicate = forms.launch_predicate(id); !predicate.empty())
+      if (const std::string& predicate = forms.launch_predicate(id); !predicate.empty())
         out += "        when " + predicate + "\n";
   }
   return out;
@@ -143,7 +143,7 @@ std::string analyze_report_json(const Function& function) {
     if (unsigned line = line_of(function, obligation.source)) row["line"] = line;
     row["discharge"] = discharge_text(obligation);
     if (obligation.proved) row["reason"] = obligation.reason;
-    if (std::string predicate = forms.launch_predicate(id); !predicate.empty()) row["when"] = predicate;
+    if (const std::string& predicate = forms.launch_predicate(id); !predicate.empty()) row["when"] = predicate;
     root["obligations"].push_back(row);
   }
   return root.dump(2, ' ', false, Json::error_handler_t::replace);

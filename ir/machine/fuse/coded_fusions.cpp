@@ -204,7 +204,7 @@ bool is_scaled_sum(const LoweringContext& context, InstructionId id) {
 }
 
 // As above, when other tables that only this reader reads are absorbed, too.
-std::vector<Operand> with_siblings(LoweringContext& context, std::vector<Operand> leaves, InstructionId reader) {
+std::vector<Operand> with_siblings(LoweringContext& context, const std::vector<Operand>& leaves, InstructionId reader) {
   std::vector<Operand> together;
   auto add = [&](const Operand& leaf) {
     if (std::ranges::none_of(together, [&](const Operand& known) { return is_same(known, leaf); }))
@@ -233,7 +233,7 @@ bool three_input_logic(LoweringContext& context, InstructionId id) {
   const Form* user = reader ? context.form(reader) : nullptr;
   if (!user || !is_table(*user) || user->type() != form.type() || is_scaled_sum(context, reader)) return false;
   std::vector<Operand> together = leaves_together(context, id, reader);
-  if (together.size() > 3) together = with_siblings(context, std::move(together), reader);
+  if (together.size() > 3) together = with_siblings(context, together, reader);
   if (together.size() > 3 || constants_among(context, together) > 1) return false;
   leaves_of(context, reader) = std::move(together);
   return true;

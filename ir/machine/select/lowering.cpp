@@ -470,7 +470,7 @@ template <class Step> void prepare(Function& function, std::string_view name, Lo
     step();
     return;
   }
-  const Function before = function;
+  const Function before = function; // NOLINT(performance-unnecessary-copy-initialization): step() changes the function
   if (step()) note_preparation(trace, name, before, function);
 }
 
