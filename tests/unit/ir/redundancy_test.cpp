@@ -43,7 +43,7 @@ struct Marked {
   }
 };
 
-Marked mark_text(std::string text, std::string_view kernel = {}) {
+Marked mark_text(std::string text, std::string_view kernel = {}, MarkRules rules = MarkRules::all) {
   Marked result;
   Diagnostics diagnostics;
   result.module = grammar::read_module(SourceFile("test.ptx", std::move(text)), diagnostics);
@@ -54,16 +54,17 @@ Marked mark_text(std::string text, std::string_view kernel = {}) {
     if (function->has_body && (kernel.empty() || result.module->text(function->name) == kernel))
       result.function = function.get();
   REQUIRE(result.function);
-  result.marks = marks_of(*result.function);
+  result.marks = marks_of(*result.function, rules);
   return result;
 }
 
-Marked mark(const std::string& body) {
+Marked mark(const std::string& body, MarkRules rules = MarkRules::all) {
   return mark_text(".version 8.0\n.target sm_80\n.address_size 64\n.shared .align 4 .b8 tile[4096];\n"
                    ".const .align 4 .b8 table[64];\n.global .align 4 .u32 flag;\n"
                    ".visible .entry k(.param .u64 p, .param .u32 n)\n{\n"
                    ".reg .pred %p<9>;\n.reg .f32 %f<9>;\n.reg .b32 %r<40>;\n.reg .b64 %rd<20>;\n" +
-                   body + "\nret;\n}\n");
+                       body + "\nret;\n}\n",
+                   {}, rules);
 }
 
 Marked mark_sample(const std::string& path, std::string_view kernel) {
@@ -103,6 +104,21 @@ TEST_CASE("marks as text") {
   CHECK(parse_mark(" CR  affine ") == DarsieMark{S::conditional_x, K::affine});
   for (const char* wrong : {"", "DR", "DR x uniform", "CR y affine", "V uniform", "CRx affine", "DR uniform too"})
     CHECK_MESSAGE(!parse_mark(wrong), wrong);
+}
+
+// DARSIE §4.2 names tid.x, parameters, block indices and dimensions, and joins marks by their operands alone.
+TEST_CASE("the paper's rules: no %laneid, no tid.y, no arithmetic") {
+  const std::string body = "mov.u32 %r1, %laneid;\nmov.u32 %r2, %tid.y;\nmov.u32 %r3, %tid.x;\n"
+                           "sub.u32 %r4, %r3, %r3;\nmov.u32 %r5, %ctaid.x;\nadd.u32 %r6, %r5, %r3;";
+  const Marked all = mark(body), paper = mark(body, MarkRules::paper);
+  CHECK(all["%laneid"] == "DR affine");
+  CHECK(paper["%laneid"] == "V");
+  CHECK(all["%tid.y"] == "CR xy affine");
+  CHECK(paper["%tid.y"] == "V");
+  CHECK(all["sub.u32"] == "DR uniform");
+  CHECK(paper["sub.u32"] == "CR x affine");
+  for (const char* same : {"%tid.x", "%ctaid.x", "add.u32"})
+    CHECK_MESSAGE(paper[same] == all[same], same);
 }
 
 TEST_CASE("the weakest of two marks is what both promise") {

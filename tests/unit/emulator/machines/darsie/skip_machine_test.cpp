@@ -171,6 +171,18 @@ JOIN:
   check_all_orders(text, {32, 4});
 }
 
+TEST_CASE("skipping: paper-marks leaves out marks that the paper does not have") {
+  // %laneid and the sum are the same in all four warps, but not by the paper's rules: 2 instructions x 3 followers.
+  const std::string text = storing_kernel("mov.u32 %r1, %laneid;\nadd.u32 %r9, %r1, 1;\n");
+  const SkipRun all = run_on_machine(text, {32, 4}, SkipSettings{});
+  const SkipRun paper = run_on_machine(text, {32, 4}, SkipSettings{.variant = SkipVariant::paper_marks});
+  REQUIRE(all.run.ok());
+  REQUIRE(paper.run.ok());
+  CHECK(all.skips().all_skipped() == paper.skips().all_skipped() + 6);
+  CHECK(paper.skips().all_skipped() > 0); // tid.x, which both mark
+  CHECK(all.out == paper.out);
+}
+
 TEST_CASE("skipping: lanes that part take their warp off the path; a value of one history is not another's") {
   const std::string text = storing_kernel(R"(
       mov.u32 %r9, 0;

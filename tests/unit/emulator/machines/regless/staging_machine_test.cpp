@@ -255,6 +255,22 @@ TEST_CASE("operands of one bank are read one after the other") {
   CHECK(together.by_region.at(1).lookups == apart.by_region.at(1).lookups + 4);
 }
 
+TEST_CASE("preloads of a warp wait while reads of another one use the tags") {
+  const auto counts_of = [](uint32_t threads) {
+    const PtxRun run = staged(annotated, {.entries = 64, .compressor_lines = 0}, threads);
+    INFO(run.error, run.failure());
+    REQUIRE(run.ok());
+    return run.result.machines.get<StagingCounters>();
+  };
+  // A region's four inputs are in four banks, so they are looked up in one cycle, but for a bank that another warp of
+  // the shard reads.
+  const StagingCounters alone = counts_of(128), beside_others = counts_of(1024);
+  CHECK(alone.preload_waits == 0);
+  CHECK(alone.by_region.at(1).lookups == alone.by_region.at(1).runs);
+  CHECK(beside_others.preload_waits > 0);
+  CHECK(beside_others.by_region.at(1).lookups == beside_others.by_region.at(1).runs + beside_others.preload_waits);
+}
+
 TEST_CASE("dual issue: a warp's next instruction goes with an independent one, to other units") {
   const auto run_with = [](uint32_t width) {
     const PtxRun run = staged(annotated, {.issue_width = width}, 1024);
