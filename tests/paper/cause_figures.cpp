@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -176,12 +177,32 @@ std::vector<Cause> causes_of_regless() {
   return {{"as the model has it"}, {.about = "nothing waits: issue, units and ports alone", .waits = false}};
 }
 
-std::vector<Cause> causes_of(std::string_view paper) {
+// What changes on a machine of today, and why.
+std::vector<Cause> causes_on_today() {
+  const std::string today = "on an H100";
+  return {
+      {.about = today, .machine = "h100"},
+      {.about = today + "; bandwidth of L2 and DRAM 100 times as large", .bandwidth = 100, .machine = "h100"},
+      {.about = today + "; nothing waits", .waits = false, .machine = "h100"},
+  };
+}
+
+std::vector<Cause> causes_of_technique(std::string_view paper) {
   return paper == "dac"       ? causes_of_dac()
          : paper == "r2d2"    ? causes_of_r2d2()
          : paper == "darsie"  ? causes_of_darsie()
          : paper == "regless" ? causes_of_regless()
                               : causes_of_composite();
+}
+
+std::vector<Cause> causes_of(std::string_view paper) {
+  std::vector<Cause> causes = causes_of_technique(paper);
+  std::ranges::move(causes_on_today(), std::back_inserter(causes));
+  if (paper == "dac")
+    causes.push_back({.about = "on an H100; the affine warp takes no time",
+                      .experiment = {.technique = take_no_time_for_affine_warp},
+                      .machine = "h100"});
+  return causes;
 }
 
 // The columns of a paper's table. The simulators of r2d2 and composite execute PTX, those of the others PTXPLUS, the
@@ -336,6 +357,18 @@ json add_row(const std::string& about, const std::vector<evaluate::PaperTimeFigu
   return row;
 }
 
+// Speed-ups by file and version.
+json gains_json(const std::vector<std::string>& names, const std::vector<FileScore>& files) {
+  json gains = json::object();
+  for (size_t i = 0; i < files.size(); ++i)
+    for (const evaluate::ScoredVersion& version : files[i].scored.versions) {
+      evaluate::FileGain gain;
+      if (&version != &files[i].scored.versions.front() && evaluate::gain_of(files[i].scored, version.name, gain))
+        gains[sample_of(names[i])][version.name] = gain.speedup;
+    }
+  return gains;
+}
+
 // A figure a row.
 TextTable transposed(const TextTable& table, const std::vector<evaluate::PaperTimeFigure>& figures) {
   TextTable result{{{table.columns[0].title, false}}, {}};
@@ -406,6 +439,7 @@ int main(int count, char** arguments) {
     json row = {{"cause", cause.about}};
     row["all"] = add_row(cause.about, figures, scores, as_is, all, of_all);
     row["benchmarks"] = add_row(cause.about, figures, scores, as_is, benchmarks, of_benchmarks);
+    row["speedups"] = gains_json(tool.files, scores);
     document.push_back(std::move(row));
     std::fprintf(stderr, "%s\n", cause.about.c_str());
   }

@@ -146,7 +146,7 @@ std::vector<std::string> broken_rules(const Row& row) {
   return broken;
 }
 
-std::string text_of(const std::vector<Row>& rows) {
+std::string text_of(const std::vector<Row>& rows, const ir::Machine& machine) {
   TextTable table{{{"sample"},
                    {"paper's"},
                    {"warp instructions", true},
@@ -179,7 +179,7 @@ std::string text_of(const std::vector<Row>& rows) {
     auto found = std::ranges::find(rows, sample, &Row::sample);
     return found == rows.end() ? std::string("-") : fmt::format("{:.1f}", 100 * found->share());
   };
-  std::string out = "Machine instructions of FX5800\n" + table.text() + '\n';
+  std::string out = fmt::format("Machine instructions of {}\n", machine.name) + table.text() + '\n';
   TextTable paper{{{"figure"}, {"paper", true}, {"here", true}}, {}};
   paper.rows.push_back({"composites in encryption kernels, % of instructions (SHA)", "up to 35", of("sha1")});
   paper.rows.push_back({"the same (AES)", "up to 35", of("aes")});
@@ -239,6 +239,6 @@ int main(int count, char** arguments) {
   if (tool.json)
     std::puts(json_text(json_of(rows, *machine)).c_str());
   else
-    std::fputs(text_of(rows).c_str(), stdout);
+    std::fputs(text_of(rows, *machine).c_str(), stdout);
   return tool.exit_code();
 }

@@ -35,6 +35,7 @@ struct Benchmark {
   bool memory_bound = false;
 };
 constexpr std::array benchmarks = {Benchmark{"coulomb", "CP"},
+                                   Benchmark{"sha1", "STO"},
                                    Benchmark{"aes", "AES"},
                                    Benchmark{"mri_q", "MQ"},
                                    Benchmark{"fft", "FFT"},
