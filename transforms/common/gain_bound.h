@@ -24,7 +24,8 @@ public:
   // had saved more than the cost of changes, the worst 2.8 times as much.
   static constexpr double usual_slack = 3;
 
-  // The most that the candidate may save of KernelCost::weighted: the cost of what it changes, times `slack`.
+  // Upper bound of the candidate's saving, in the unit of KernelCost::weighted: the cost of the changed and dead
+  // instructions and their neighbours, times `slack`.
   // Instructions of the candidate have the identifiers that they have in the original. Linear in the kernel's size.
   double most_saved_by(const ir::Function& candidate, double slack = usual_slack) const {
     return slack * cost_of_changes(candidate);

@@ -27,8 +27,9 @@ namespace {
 enum : unsigned { common_base = 1, uniform_base = 2, host_coefficients = 3, inductions = 5 };
 constexpr std::array order{common_base, uniform_base, inductions, host_coefficients};
 constexpr std::string_view default_candidates = "1+2+3+5";
-// What a candidate may save as a multiple of the cost of its changes, and what candidates may save together as a
-// multiple of what they save alone: bases computed at launch leave coefficients to move there. Fitted to half of the
+// gain_slack: the largest saving of a candidate, relative to the cost of its changes. most_synergy: the largest saving
+// of a combination, relative to the sum of its candidates' single savings; above 1 because bases that are computed at
+// launch make further coefficients movable to the launch. Fitted to half of the
 // kernels of a public collection of benchmarks (docs/transforms/r2d2.md), where the largest ratios were 0.86 and 2.6.
 constexpr double gain_slack = 1.5, most_synergy = 3;
 
@@ -151,12 +152,12 @@ struct LegalForm::Choice {
   // or at launch, the larger bound of the two.
   std::vector<double> most_saved_alone;
 
-  // What candidates saved alone by the model; of candidates that were not weighed alone, most_saved_alone holds.
+  // The saving of each of `available`, applied alone, by the model; unset if it was not weighed alone.
   std::vector<std::optional<double>> saved_alone;
 
-  // Returns false if no extension of the step by further candidates can save enough to win. By the model, an extension
-  // saves at most as much as the bounds of the step and of the further candidates alone, and at most `most_synergy`
-  // times what its candidates save alone.
+  // Returns false if no extension of the step by further candidates can save enough to win, according to two upper
+  // bounds of its saving: the sum of the step's bound and the bounds of the further candidates; and `most_synergy`
+  // times the sum of its candidates' single savings. Always true if ptxas decides.
   bool may_win(const Step& step) const {
     if (!machines.empty()) return true;
     double most = step.most_saved, alone = 0;
