@@ -72,7 +72,7 @@ int print_report(const DiffOptions& options, const DifferenceReport& report, con
 
 // With --machine: compares both sides as the model lowers them.
 int print_machine_report(const DiffOptions& options, const ir::Module& left, const ir::Module& right,
-                         DifferenceReport names, const Session& session) {
+                         const DifferenceReport& names, const Session& session) {
   int code = exit_ok;
   const CodeTarget target = code_target("diff", options.gpu, left, session, code);
   if (!target.machine) return code;

@@ -255,9 +255,9 @@ void ReaderActions::declare_registers() {
     register_text_ = ".reg ";
     if (declaration_.alignment) register_text_ += ".align " + std::to_string(declaration_.alignment) + " ";
     if (declaration_.vector_width > 1) register_text_ += declaration_.vector_width == 2 ? ".v2 " : ".v4 ";
-    register_text_ += ".";
+    register_text_ += '.';
     register_text_ += spelling(declaration_.type);
-    register_text_ += " ";
+    register_text_ += ' ';
   } else {
     register_text_ += ", ";
   }

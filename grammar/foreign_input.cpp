@@ -70,7 +70,7 @@ std::string_view what_is_not_ptx(std::string_view text) {
     return "this is a gzip file, not PTX: 'gunzip -c FILE | ptxrewrite opt -' reads what is in it";
   // PTX begins with a directive.
   const std::string_view code = skip_comments(text.substr(0, 1 << 20));
-  if (code.starts_with(".headerflags") || (!code.starts_with(".") && contains_any(code, {"/*0000*/"})))
+  if (code.starts_with(".headerflags") || (!code.starts_with('.') && contains_any(code, {"/*0000*/"})))
     return "this is a listing of machine code (SASS), not PTX: PTX is what 'cuobjdump -ptx PROGRAM' shows, or "
            "'ptxrewrite "
            "opt --extract PROGRAM' takes";
@@ -79,7 +79,7 @@ std::string_view what_is_not_ptx(std::string_view text) {
     return "this is what cuobjdump prints: its PTX begins at .version; 'ptxrewrite opt --extract PROGRAM' takes it out "
            "of "
            "the program";
-  if (code.starts_with("{"))
+  if (code.starts_with('{'))
     return "this is JSON, not PTX: a side file (X.launch.json) lies beside its module X.ptx and is read with it";
   if (is_launch_file(code))
     return "this is a launch file, not PTX: 'ptxrewrite run FILE' launches what it says; other commands take the PTX "

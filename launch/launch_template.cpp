@@ -213,7 +213,7 @@ private:
     if (!names_.insert(name).second) {
       name = kernel + "_" + name;
       while (!names_.insert(name).second)
-        name += "_";
+        name += '_';
     }
     const ir::ScalarType type = use.element_type == ir::ScalarType::none ? ir::ScalarType::f32 : use.element_type;
     buffers_ += "\n[buffer." + key(name) + "]\ntype = " + toml_string(spelling(type)) + "\ncount = \"elements\"\n";

@@ -144,7 +144,8 @@ bool PlanBuilder::read_shape(const Node& table, Dim3& grid, Dim3& block, uint32_
   bool ok = true;
   if (const Node* node = table.find("grid")) ok &= read_dimensions(*node, "grid", max_grid, grid = {});
   if (const Node* node = table.find("block")) {
-    if (read_dimensions(*node, "block", max_block, block = {})) {
+    block = {};
+    if (read_dimensions(*node, "block", max_block, block)) {
       if (block.count() > max_block_threads) {
         scope_.error(node->range, "block has " + std::to_string(block.count()) + " threads; at most " +
                                       std::to_string(max_block_threads) + " are possible");
@@ -193,8 +194,8 @@ void PlanBuilder::read_launch(const Node& table, size_t place) {
     }
     for (size_t i = 0; i < arguments->items.size(); ++i) {
       std::optional<Argument> argument = read_argument(arguments->items[i], "args[" + std::to_string(i) + "]");
-      if (argument) launch.arguments.push_back(*std::move(argument));
       ok &= argument.has_value();
+      if (argument) launch.arguments.push_back(*std::move(argument));
     }
   }
   if (!ok) return;

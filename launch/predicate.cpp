@@ -100,7 +100,7 @@ bool LaunchExpression::parse_symbol(std::string_view name, Symbol& symbol) {
       symbol.index = static_cast<unsigned>(component);
       return component != components.npos;
     }
-  if (!name.starts_with("P")) return false;
+  if (!name.starts_with('P')) return false;
   name.remove_prefix(1);
   const size_t at = name.find('@');
   if (at != name.npos && !parse_index(name.substr(at + 1), symbol.byte_offset)) return false;

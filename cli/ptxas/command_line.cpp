@@ -99,7 +99,7 @@ private:
       return;
     }
     line_.arguments.push_back(word);
-    if (word.starts_with("-"))
+    if (word.starts_with('-'))
       option(word);
     else if (std::error_code failure; std::filesystem::exists(word, failure) || word.ends_with(".ptx"))
       line_.inputs.push_back(line_.arguments.size() - 1);

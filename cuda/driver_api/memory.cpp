@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t pitch_granularity = 512;
 
 template <class T> void store(void* to, T value) {
-  std::memcpy(to, &value, sizeof value);
+  std::memcpy(to, static_cast<const void*>(&value), sizeof value);
 }
 
 Code pointer_attribute(Context& context, void* data, int attribute, DevicePointer pointer) {

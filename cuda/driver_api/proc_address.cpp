@@ -78,7 +78,8 @@ DRIVER_API int cuGetProcAddress_v2(const char* name, void** function, int cuda_v
   for (const char* suffix : {"_v4", "_v3", "_v2", ""}) {
     const std::string full = name + std::string(suffix);
     if (is_too_new(full, cuda_version)) continue;
-    if ((*function = find_entry_point(full))) break;
+    *function = find_entry_point(full);
+    if (*function) break;
   }
   if (status) *status = *function ? 0 : 1; // found, not found
   return *function ? 0 : finish(Code::not_found);

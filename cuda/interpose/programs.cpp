@@ -329,7 +329,8 @@ bool Programs::choose_specialised(InterposedKernel& kernel, const LaunchShape& s
   if (!choice || choice->is_original || choice->grid != launch::GridMode::same || choice->block != shape.block)
     return false;
   const std::string entry = std::string(own.code.module->text(choice->entry->name)) + " for " + made.key;
-  auto launch = variant_launch(entry, own.function, launch::signature_of(*choice->entry), shape, *std::move(choice));
+  const auto signature = launch::signature_of(*choice->entry);
+  auto launch = variant_launch(entry, own.function, signature, shape, *std::move(choice));
   launch->is_specialised = true;
   made.launch = std::move(launch);
   made.key.clear();

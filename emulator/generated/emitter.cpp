@@ -281,9 +281,11 @@ void Emitter::leave_at(uint32_t index) {
   for (uint32_t offset : changed_)
     if (!code_.is_register(offset)) needed.insert(offset);
   // Results of earlier micro-operations of the same instruction.
-  for (uint32_t at = index;
-       at-- > 0 && !code_.is_region(at) && code_.op(at).instruction == code_.op(index).instruction;)
-    for (const LaneUse& written : code_.uses(at, code_.info(at)).destinations)
+  const auto same_instruction = [&](uint32_t at) {
+    return !code_.is_region(at) && code_.op(at).instruction == code_.op(index).instruction;
+  };
+  for (uint32_t at = index; at > 0 && same_instruction(at - 1); --at)
+    for (const LaneUse& written : code_.uses(at - 1, code_.info(at - 1)).destinations)
       if (written.lanes && changed_.contains(written.lanes.offset())) needed.insert(written.lanes.offset());
   for (uint32_t offset : needed) {
     const Slot& slot = plan_.slots.at(offset);

@@ -111,7 +111,7 @@ BFloat16 fma_by_flags(BFloat16 a, BFloat16 b, BFloat16 c, Flags flags) {
   const BFloat16 clamped = flags.has(flag_relu) ? clamped_below(sum) : sum;
   // Of the factors; the addend does not count (measured on an H100).
   const bool outside = is_out_of_bounds_nan(a.bits) | is_out_of_bounds_nan(b.bits);
-  return flags.has(flag_oob) & outside ? BFloat16{} : clamped;
+  return (flags.has(flag_oob) & outside) ? BFloat16{} : clamped;
 }
 
 void add_bf16(OperationTable& table) {

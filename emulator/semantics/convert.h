@@ -87,10 +87,10 @@ template <class Int, IntegerRounding Mode, bool Flush = false, class Float> inli
   else
     value = round_to_integral<Mode>(to_float(a));
   constexpr Wide least = static_cast<Wide>(Limits::min());
-  constexpr Wide beyond = static_cast<Wide>(Limits::max() / 2 + 1) * 2;
+  constexpr Wide beyond = static_cast<Wide>((Limits::max() >> 1) + 1) * 2;
   const bool low = value < least;
   const bool high = value >= beyond;
-  Int result = detail::exact_integer<Int>((value >= least) & !high ? value : Wide{0});
+  Int result = detail::exact_integer<Int>(((value >= least) & !high) ? value : Wide{0});
   result = low ? Limits::min() : result;
   result = high ? Limits::max() : result;
   return is_nan(value) ? nan_value : result;
@@ -231,7 +231,6 @@ template <SmallFormat Format, bool Relu, class Half> constexpr PackOfTwo<Format>
 // the upper half of `random`; for 4-bit codes the first two use the upper byte of each half.
 template <SmallFormat Format, bool Relu>
 constexpr PackOfFour<Format> pack_small_stochastic(float a, float b, float e, float f, uint32_t random) {
-  constexpr NarrowOptions options = {.finite = true, .relu = Relu};
   constexpr unsigned stride = code_stride<Format>;
   uint32_t first = random >> 16;
   uint32_t second = random & 0xffff;
@@ -240,6 +239,7 @@ constexpr PackOfFour<Format> pack_small_stochastic(float a, float b, float e, fl
     second = ((random >> 8) & 0xff00) | (random & 0xff);
   }
   auto code = [](float value, uint32_t bits) {
+    constexpr NarrowOptions options = {.finite = true, .relu = Relu};
     return encode<Format, NarrowRounding::stochastic, options>(value, bits);
   };
   return static_cast<PackOfFour<Format>>(code(a, first) << 3 * stride | code(b, first) << 2 * stride |
@@ -247,8 +247,8 @@ constexpr PackOfFour<Format> pack_small_stochastic(float a, float b, float e, fl
 }
 template <SmallFormat Format, bool Relu> constexpr Float16x2 unpack_small(PackOfTwo<Format> a) {
   // All values of these formats are values of f16.
-  constexpr NarrowOptions options = {.relu = Relu};
   auto value = [](uint32_t code) {
+    constexpr NarrowOptions options = {.relu = Relu};
     return to_half<Float16, NarrowRounding::nearest_even, options>(decode<Format>(code));
   };
   constexpr uint32_t mask = 2 * Format.sign() - 1;

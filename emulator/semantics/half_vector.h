@@ -7,7 +7,9 @@
 
 #include "emulator/semantics/float_bits.h"
 
+#include <bit>
 #include <cstdint>
+#include <immintrin.h>
 
 namespace ptxrewrite::emulator::semantics {
 
@@ -16,12 +18,12 @@ using Halves = int16_t __attribute__((vector_size(2 * halves_at_once)));
 using Floats = float __attribute__((vector_size(4 * halves_at_once)));
 
 inline Floats to_floats(Halves a) {
-  return __builtin_ia32_vcvtph2ps256(a);
+  return _mm256_cvtph_ps(std::bit_cast<__m128i>(a));
 }
 
 // To nearest even; NaNs become the canonical one.
 inline Halves to_halves(Floats a) {
-  const Halves code = __builtin_ia32_vcvtps2ph256(a, 0);
+  const Halves code = std::bit_cast<Halves>(_mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT));
   const Halves is_nan = (code & 0x7fff) > 0x7c00;
   return (code & ~is_nan) | (is_nan & 0x7fff);
 }

@@ -42,7 +42,8 @@ template <class Byte, class Operation> constexpr uint32_t each_byte(uint32_t a, 
 
 // A sum or difference of narrow integers, clamped to their range.
 template <class Narrow> constexpr Narrow clamped_to(int value) {
-  constexpr int least = std::numeric_limits<Narrow>::min(), most = std::numeric_limits<Narrow>::max();
+  constexpr auto least = static_cast<int>(std::numeric_limits<Narrow>::min());
+  constexpr auto most = static_cast<int>(std::numeric_limits<Narrow>::max());
   return static_cast<Narrow>(value < least ? least : value > most ? most : value);
 }
 constexpr uint32_t add_sat_u32(uint32_t a, uint32_t b) {

@@ -7,6 +7,9 @@
 #include <bit>
 #include <cstring>
 #include <type_traits>
+#if defined(__FMA__)
+#include <immintrin.h>
+#endif
 
 namespace ptxrewrite::emulator {
 namespace {
@@ -26,7 +29,7 @@ template <class Element> void store_row(Element* to, Row row) {
 
 Row multiply_add(Row a, Row b, Row c) {
 #if defined(__FMA__)
-  return __builtin_ia32_vfmaddps256(a, b, c);
+  return _mm256_fmadd_ps(a, b, c);
 #else
   for (unsigned i = 0; i < tile_columns; ++i)
     c[i] = __builtin_fmaf(a[i], b[i], c[i]);

@@ -264,7 +264,8 @@ void add_chases(const ProbeScale& scale, std::vector<Probe>& all) {
     probe.memory = ProbeMemory::random_ring;
     probe.memory_bytes = bytes;
     probe.stride = stride;
-    const auto nodes = static_cast<double>(bytes / stride);
+    const uint64_t whole_nodes = bytes / stride;
+    const auto nodes = static_cast<double>(whole_nodes);
     probe.short_trips = trips(1, nodes * passes_short / chase_links);
     probe.long_trips = trips(1, nodes * passes_long / chase_links);
     probe.numbers = {0, 1, stride, 0};

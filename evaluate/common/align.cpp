@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 namespace ptxrewrite::evaluate {
 
@@ -167,7 +168,7 @@ template <class KeyOf>
 void refine(Matches& matches, std::span<const ListingLine> left, std::span<const ListingLine> right, KeyOf&& key_of) {
   Numbering numbering;
   std::vector<uint32_t> a = keys_of(left, numbering, key_of), b = keys_of(right, numbering, key_of);
-  Matches old = std::move(matches);
+  Matches old = std::exchange(matches, {});
   old.emplace_back(static_cast<uint32_t>(left.size()), static_cast<uint32_t>(right.size()));
   uint32_t a_begin = 0, b_begin = 0;
   for (auto [a_end, b_end] : old) {

@@ -31,7 +31,7 @@ std::unique_ptr<ir::Module> read_input(const std::string& path, const Console& c
   return module;
 }
 
-std::unique_ptr<ir::Module> read_module_text(SourceFile source, const Console& console) {
+std::unique_ptr<ir::Module> read_module_text(const SourceFile& source, const Console& console) {
   Diagnostics diagnostics;
   std::unique_ptr<ir::Module> module = grammar::read_module(source, diagnostics);
   show_all(diagnostics, source, console);

@@ -14,7 +14,7 @@ namespace ptxrewrite::evaluate {
 std::unique_ptr<ir::Module> read_input(const std::string& path, const Console& console);
 
 // Parses the text of a PTX file, with a name for display. Shows diagnostics.
-std::unique_ptr<ir::Module> read_module_text(SourceFile source, const Console& console);
+std::unique_ptr<ir::Module> read_module_text(const SourceFile& source, const Console& console);
 
 // Shows one diagnostic, or an error, on standard error.
 void show(const Diagnostic& diagnostic, const SourceFile& source, const Console& console);

@@ -247,7 +247,7 @@ struct Solver::State {
     if (atoms_inside.size() > most_atoms) return {Outcome::unknown, "too large for the solver"};
     if (spent > most_efforts * effort) return {Outcome::unknown, "the questions before took too many steps"};
     multiplies = false;
-    const Judgement judgement = ask(a, b, assumptions);
+    Judgement judgement = ask(a, b, assumptions);
     if (judgement.outcome != Outcome::refuted || products.empty()) return judgement;
     // The counterexample chose the values of products. With exact products the query is harder, but it is usually
     // short.

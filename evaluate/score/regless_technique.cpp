@@ -216,8 +216,11 @@ void add_staging_events(const ModelInput& input, const StagingRun& run, Techniqu
 uint32_t fitting_warps(const std::array<uint8_t, banks_of_unit>& banks, uint32_t lines_per_bank, uint32_t warps) {
   std::array<uint32_t, banks_of_unit> taken{};
   for (uint32_t warp = 0; warp < warps; ++warp)
-    for (uint32_t r = 0; r < banks_of_unit; ++r)
-      if ((taken[(warp + r) % banks_of_unit] += banks[r]) > lines_per_bank) return warp;
+    for (uint32_t r = 0; r < banks_of_unit; ++r) {
+      uint32_t& lines = taken[(warp + r) % banks_of_unit];
+      lines += banks[r];
+      if (lines > lines_per_bank) return warp;
+    }
   return warps;
 }
 

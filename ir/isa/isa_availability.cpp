@@ -81,7 +81,7 @@ bool is_available(const table::Row& row, PtxVersion version, std::string_view ta
 
 void add_reason(const table::Row& row, std::string& reasons) {
   std::string reason = "PTX " + std::string(row.text->version);
-  if (reason.find("..") == std::string::npos) reason += "+";
+  if (reason.find("..") == std::string::npos) reason += '+';
   reason += ", " + std::string(row.text->targets);
   if (reasons.find(reason) == std::string::npos) reasons += (reasons.empty() ? "needs " : " or ") + reason;
 }

@@ -320,7 +320,7 @@ std::optional<uint32_t> CountingLoop::value(const Operand& operand, const Values
     if (!holds) return std::nullopt;
     return *holds ? 1u : 0u;
   }
-  if (mnemonic == "mov.u32" || mnemonic == "mov.b32" || mnemonic == "mov.s32") return *a;
+  if (mnemonic == "mov.u32" || mnemonic == "mov.b32" || mnemonic == "mov.s32") return a;
   if (mnemonic == "add.s32" || mnemonic == "add.u32") return *a + *b;
   if (mnemonic == "and.b32") return *a & *b;
   if (mnemonic == "shl.b32") return *b > 31 ? 0 : *a << *b;

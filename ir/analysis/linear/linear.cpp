@@ -256,7 +256,7 @@ std::string print_with(const LinearForms& forms, const LinearForm& form, PrintEx
   std::string out = "{";
   for (unsigned place = 0; place < form_index::count; ++place)
     out += (place ? ", " : "") + text(form.coefficients[place]);
-  out += "}";
+  out += '}';
   for (const LoopOffset& offset : form.loops())
     out += " + k" + std::to_string(offset.loop.index()) + "*(" + text(offset.step) + ")";
   return out;

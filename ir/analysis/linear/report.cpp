@@ -60,7 +60,7 @@ std::string analyze_report(const Function& function) {
       out += "  loop k" + std::to_string(loop.index()) + (forms.trip_bound(loop).known ? ", trips bounded" : "");
     if (function.successors(block).size() > 1)
       out += forms.branch_is_uniform(block) ? "  uniform branch" : "  divergent branch";
-    out += "\n";
+    out += '\n';
     for (ValueId parameter : function.parameters(block))
       append_value(out, forms, parameter);
     for (InstructionId id : function.instructions_in(block)) {
@@ -78,7 +78,7 @@ std::string analyze_report(const Function& function) {
     if (unsigned line = line_of(function, row.source)) out += " (line " + std::to_string(line) + ")";
     out += std::string(": ") + discharge_text(row);
     if (row.proved) out += ", " + row.reason;
-    out += "\n";
+    out += '\n';
     if (!row.proved)
       if (const std::string& predicate = forms.launch_predicate(id); !predicate.empty())
         out += "        when " + predicate + "\n";

@@ -59,7 +59,7 @@ struct Colouring {
 class Colourer {
 public:
   Colourer(const Function& function, const MachineValues& values, const std::vector<Bundle>& bundles)
-      : values_(values), bundles_(bundles), first_place_(bundles.size()) {
+      : bundles_(bundles), first_place_(bundles.size()) {
     ControlFlow flow(function);
     DominatorTree dominators(function, flow);
     std::vector<uint32_t> preorder_at(values.index_count()); // of the block that contains an index
@@ -132,7 +132,6 @@ private:
     return best;
   }
 
-  const MachineValues& values_;
   const std::vector<Bundle>& bundles_;
   std::vector<std::pair<uint32_t, uint32_t>> first_place_; // dominator preorder, program point
 };

@@ -33,7 +33,7 @@ template <class Number> bool read_number(std::string_view text, Number& number) 
   return error == std::errc() && end == text.data() + text.size();
 }
 bool read_register(std::string_view text, uint16_t& number) {
-  return text.starts_with("R") && read_number(text.substr(1), number) && number < RegisterSet().size();
+  return text.starts_with('R') && read_number(text.substr(1), number) && number < RegisterSet().size();
 }
 
 bool read_allocation(std::string_view word, RegLessMark& mark) {
