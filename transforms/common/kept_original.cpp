@@ -5,13 +5,7 @@ namespace ptxrewrite::transforms::legal {
 void rewrite_kept_original(PassContext& context, size_t index,
                            const std::function<Change(ir::Function&, PassContext&)>& again) {
   if (index >= context.additions.size()) return;
-  PassContext own;
-  own.form = context.form;
-  own.options = context.options;
-  own.assumptions = context.assumptions;
-  own.may_run_ptxas = context.may_run_ptxas;
-  own.assemblies = context.assemblies;
-  own.analyses = AnalysisCache::beside(context.analyses);
+  PassContext own = context.beside();
   if (again(*context.additions[index], own) == Change::unchanged) return;
   for (const auto& [name, count] : own.statistics)
     context.statistics[name] += count;

@@ -48,13 +48,12 @@ bool PassContext::assumes(std::string_view word) const {
 
 bool PassContext::is_referenced(const ir::Function& function) {
   const ir::Module& module = function.module();
-  if (searched_module_ != &module) {
-    searched_module_ = &module;
-    referenced_.clear();
+  if (references_->module != &module) {
+    *references_ = {&module, {}};
     auto note = [&](const ir::Operand& operand) {
       if (!operand.is(ir::OperandKind::symbol)) return;
       ir::SymbolRef ref = operand.as_symbol();
-      if (ref.kind() == ir::SymbolRef::Kind::function) referenced_.insert(&module.function(ref.function()));
+      if (ref.kind() == ir::SymbolRef::Kind::function) references_->functions.insert(&module.function(ref.function()));
     };
     for (const auto& other : module.functions) {
       for (ir::BlockId block : other->layout)
@@ -64,7 +63,19 @@ bool PassContext::is_referenced(const ir::Function& function) {
     for (const ir::Variable& variable : module.variables)
       std::ranges::for_each(module.initialisers.view(variable.initialiser), note);
   }
-  return referenced_.contains(&function);
+  return references_->functions.contains(&function);
+}
+
+PassContext PassContext::beside() {
+  PassContext other;
+  other.form = form;
+  other.options = options;
+  other.assumptions = assumptions;
+  other.may_run_ptxas = may_run_ptxas;
+  other.assemblies = assemblies;
+  other.analyses = AnalysisCache::beside(analyses);
+  other.references_ = references_;
+  return other;
 }
 
 const std::vector<PassDescription>& all_passes() {

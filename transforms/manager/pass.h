@@ -77,12 +77,18 @@ struct PassContext {
 
   bool assumes(std::string_view word) const;
   // Does any instruction or initialiser of the module name this function (a call, its address for a launch from device
-  // code)? The first call searches the module; later calls use its result.
+  // code)? The first call searches the module; later calls, also those of contexts made by beside(), use its result.
   bool is_referenced(const ir::Function& function);
 
+  // A context with the same settings for another function of the module, such as a kept original; without results.
+  PassContext beside();
+
 private:
-  const ir::Module* searched_module_ = nullptr;
-  std::set<const ir::Function*> referenced_;
+  struct References {
+    const ir::Module* module = nullptr; // that was searched
+    std::set<const ir::Function*> functions;
+  };
+  std::shared_ptr<References> references_ = std::make_shared<References>();
 };
 
 // A flag may be given without a value; a number is a decimal integer, checked when the pipeline is parsed.

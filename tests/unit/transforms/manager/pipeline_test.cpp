@@ -233,6 +233,16 @@ TEST_CASE("functions that the module names are referenced: by a call, by an addr
   for (const auto& function : module->functions)
     if (context.is_referenced(*function)) referenced += std::string(module->text(function->name)) + " ";
   CHECK(referenced == "called pointed in_table ");
+
+  // One search serves all contexts of a module: a search for each kernel would make a pass quadratic in their number.
+  const ir::Function* in_table = nullptr;
+  for (const auto& function : module->functions)
+    if (module->text(function->name) == "in_table") in_table = function.get();
+  REQUIRE(in_table);
+  for (const ir::VariableId id : module->variables.ids())
+    module->variables[id].initialiser = {};
+  CHECK(context.beside().is_referenced(*in_table));
+  CHECK_FALSE(PassContext().is_referenced(*in_table));
 }
 
 } // namespace ptxrewrite::tests::pipeline_test
