@@ -3,25 +3,20 @@
 #include "ir/edit/dead_code.h"
 
 #include "ir/core/kernel_parameters.h"
+#include "ir/core/special_registers.h"
 #include "ir/forms/dac.h"
 
-#include <algorithm>
-
 namespace ptxrewrite::ir {
-
-namespace {} // namespace
 
 bool removable_when_unused(const Function& function, InstructionId id) {
   if (function.instructions[id].kind != InstructionKind::real) return false;
   const Form& form = function.form_of(id);
   if (form.opaque || takes_from_queue(function, id)) return false;
   bool writes = false;
-  for (const Operand& operand : function.operands_of(id)) {
+  for (const Operand& operand : function.operands_of(id))
     writes |= operand.is_definition();
-    if (operand.is(OperandKind::special_register) && info(static_cast<SpecialRegister>(operand.id)).is_volatile)
-      return false;
-  }
-  return writes && (form.effects.pure() || loads_kernel_parameter(function, id));
+  return writes && !reads_volatile_register(function, id) &&
+         (form.effects.pure() || loads_kernel_parameter(function, id));
 }
 
 Liveliness::Liveliness(const Function& function, const ControlFlow& flow, const DefUse& def_use)

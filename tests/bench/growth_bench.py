@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Growth of the cost of each pass with the size of one big kernel.
+"""Growth of the cost of each pass with the size of one big kernel, or with the number of kernels.
 
 usage: growth_bench.py --tool PATH/ptxrewrite [--shapes A,B] [--passes A,B] [--divide N] [--limit SECONDS] [--json FILE]
        growth_bench.py --tool PATH/ptxrewrite --work [--shapes A,B] [--passes A,B]
@@ -52,6 +52,7 @@ WORK_ROWS = (
     ("blocks", "narrow", 20000, 1.12),            # facts of branches, searched over all dominators
     ("nested", "narrow", 200, 1.35),              # the solver, started again at all headers at the end of each loop
     ("nested", "dac.hardware", 200, 1.28),        # control dependence, searched in its lists
+    ("kernels", "r2d2", 200, 1.05),               # references to a kernel, searched again for each kept original
     ("nested", "schedule", 300, 1.30),            # the loops between a constant and its readers, searched for each pair
 )
 

@@ -1,8 +1,8 @@
-"""PTX of one big kernel, by shape: the cost of a pass per instruction must not grow with their number.
+"""PTX of one big kernel, or of many, by shape: the cost of a pass per unit must not grow with their number.
 
 Every shape consists of pieces that give the passes work: addresses that are linear in the thread index, 64-bit index
 arithmetic, products and sums, bit logic, accesses of global memory. `make(shape, count)` has about `count` of the
-shape's unit: instructions, consecutive loops, nested loops, targets, parameters.
+shape's unit: instructions, consecutive loops, nested loops, targets, parameters, kernels.
 """
 
 HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -48,6 +48,12 @@ def piece(i):
 def kernel(body, more_parameters=""):
     parameters = "\t.param .u64 in,\n\t.param .u64 out,\n\t.param .u32 count" + more_parameters
     return f"{HEADER}.visible .entry growth(\n{parameters}\n)\n{{\n{PROLOGUE}{body}{EPILOGUE}}}\n"
+
+
+def kernels(count):
+    """Kernels of some 70 instructions, for each of which r2d2 makes a variant and keeps the original."""
+    one = blocks(48)[len(HEADER):]
+    return HEADER + "".join(one.replace("growth(", f"growth{i}(") for i in range(count))
 
 
 def straight(count):
@@ -98,6 +104,7 @@ SHAPES = {
     "nested": (nested, 1_000, "loops inside each other"),
     "targets": (targets, 10_000, "targets of a branch"),
     "parameters": (parameters, 100_000, "parameters"),
+    "kernels": (kernels, 3_000, "kernels"),
 }
 
 

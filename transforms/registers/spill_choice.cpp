@@ -1,6 +1,7 @@
 // Costs of spilling, see spill_choice.h.
 #include "transforms/registers/spill_choice.h"
 
+#include "ir/core/special_registers.h"
 #include "ir/machine/registers/allocation_bundles.h"
 
 #include <algorithm>
@@ -179,12 +180,9 @@ bool SpillChooser::can_recompute(ValueId value) const {
   unsigned most = parameter || form.opcode == Opcode::mov || form.opcode == Opcode::cvta ? values_.units(value) : 1;
   if (cost.weight + cost.uniform > most) return false;
   unsigned definitions = 0;
-  for (const Operand& operand : function_.operands_of(id)) {
+  for (const Operand& operand : function_.operands_of(id))
     definitions += operand.is_definition() ? 1 : 0;
-    if (operand.is(OperandKind::special_register) && info(static_cast<SpecialRegister>(operand.id)).is_volatile)
-      return false;
-  }
-  return definitions == 1 &&
+  return definitions == 1 && !reads_volatile_register(function_, id) &&
          std::ranges::all_of(read_points_[value.index()], [&](uint32_t point) { return at_hand(id, point); });
 }
 

@@ -4,6 +4,7 @@
 #include "emulator/core/decode.h"
 #include "ir/core/kernel_parameters.h"
 #include "ir/core/module.h"
+#include "ir/core/special_registers.h"
 #include "ir/machine/registers/warp_liveness.h"
 #include "ir/ssa/ssa.h"
 
@@ -178,13 +179,6 @@ private:
     return constant;
   }
 
-  bool reads_clock(InstructionId id) const {
-    return std::ranges::any_of(source_.operands_of(id), [](const ir::Operand& operand) {
-      return operand.is(ir::OperandKind::special_register) &&
-             ir::info(static_cast<ir::SpecialRegister>(operand.id)).is_volatile;
-    });
-  }
-
   // Whether the instruction gives the same result at any place of the kernel.
   bool is_pure(InstructionId id) const {
     const ir::Form& form = copy_.form_of(id);
@@ -302,7 +296,8 @@ private:
     }
     if (!row.is_issued && is_pure(id) && source_.instructions[id].guard) list_free(id, row);
     // Each read of a clock changes the next one (ClockUnit::reads), although nothing uses its result.
-    if (!row.is_issued && !source_.instructions[id].guard && reads_clock(id)) row.is_free = true;
+    if (!row.is_issued && !source_.instructions[id].guard && ir::reads_volatile_register(source_, id))
+      row.is_free = true;
     const auto [first, past] = code_of_[id.index()];
     if (past > first)
       plan_.places_[first] = {static_cast<uint32_t>(plan_.instructions_.size()), past};

@@ -3,6 +3,7 @@
 #include "ir/machine/prepare/tidy.h"
 
 #include "ir/core/module.h"
+#include "ir/core/special_registers.h"
 #include "ir/machine/figures/weights.h"
 #include "ir/machine/prepare/constant_bank.h"
 #include "ir/machine/prepare/sections.h"
@@ -286,11 +287,9 @@ private:
     if (known->kind == InstructionClass::extension || known->kind == InstructionClass::opaque) return false;
     if (known->opcode == Opcode::setp) return false; // predicates are scarce: compares are recomputed
     if (!known->effects.pure() && !reads_constant_bank(function_, id)) return false;
-    for (const Operand& operand : function_.operands_of(id)) {
+    for (const Operand& operand : function_.operands_of(id))
       if (operand.has(OperandFlag::old_value)) return false;
-      if (operand.is(OperandKind::special_register) && info(static_cast<SpecialRegister>(operand.id)).is_volatile)
-        return false;
-    }
+    if (reads_volatile_register(function_, id)) return false;
     return function_.operands_of(id)[0].is(OperandKind::value);
   }
 

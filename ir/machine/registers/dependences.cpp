@@ -1,6 +1,8 @@
 // Builds the dependence graph of a block, see dependences.h.
 #include "ir/machine/registers/dependences.h"
 
+#include "ir/core/special_registers.h"
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -20,14 +22,9 @@ enum class Ordering : uint8_t {
   fence,      // with all instructions
 };
 
-bool reads_clock(const Function& function, InstructionId id) {
-  return std::ranges::any_of(function.operands_of(id), [](const Operand& operand) {
-    return operand.is(OperandKind::special_register) && info(static_cast<SpecialRegister>(operand.id)).is_volatile;
-  });
-}
-
 Ordering ordering_of(const Function& function, InstructionId id) {
-  if (function.instructions[id].kind != InstructionKind::real || reads_clock(function, id)) return Ordering::fence;
+  if (function.instructions[id].kind != InstructionKind::real || reads_volatile_register(function, id))
+    return Ordering::fence;
   const Form& form = function.form_of(id);
   const Effects& effects = form.effects;
   if (form.extension || effects.barrier || effects.transfers_control()) return Ordering::fence;
