@@ -141,7 +141,7 @@ DRIVER_API int cuDeviceComputeCapability(int* major, int* minor, int device) {
 DRIVER_API int cuDeviceGetPCIBusId(char* text, int length, int device) {
   return Entry("cuDeviceGetPCIBusId").at_once([&](Context&) {
     if (!text || length < 13) return Code::invalid_value;
-    std::strcpy(text, pci_bus_id);
+    std::memcpy(text, pci_bus_id, std::strlen(pci_bus_id) + 1);
     return check_device(device);
   });
 }

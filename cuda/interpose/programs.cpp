@@ -50,8 +50,9 @@ std::optional<std::vector<std::byte>> packed(const launch::Signature& signature,
     if (reinterpret_cast<uintptr_t>(*extra) == extra_pointer) given = extra[1];
     if (reinterpret_cast<uintptr_t>(*extra) == extra_size) size = *static_cast<const size_t*>(extra[1]);
   }
-  if (!bytes.empty() && (!given || size < bytes.size())) return std::nullopt;
-  if (!bytes.empty()) std::memcpy(bytes.data(), given, bytes.size());
+  if (bytes.empty()) return bytes;
+  if (!given || size < bytes.size()) return std::nullopt;
+  std::memcpy(bytes.data(), given, bytes.size());
   return bytes;
 }
 
