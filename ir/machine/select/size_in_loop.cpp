@@ -73,12 +73,12 @@ uint32_t size_of_load(const LoweringContext& context, InstructionId id) {
   return size_of_access(context, id) + (widens ? 1 : 0);
 }
 
-// Signs become operand modifiers of the readers.
+// Signs become operand modifiers of the readers: of floating-point instructions, of integer sums alone.
 bool is_sign(const LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   if (form.opcode != Opcode::neg && form.opcode != Opcode::abs) return false;
   const ValueId value = context.result(id);
-  return value && !context.values.merges(value);
+  return value && !context.values.merges(value) && (is_float(form.type()) || context.absorbed[id.index()]);
 }
 
 // Copies are free; words that are put into a pair or taken out of it count one each.

@@ -117,17 +117,59 @@ std::optional<size_t> stepped_parameter(const LoweringContext& context, const Co
   return static_cast<size_t>(place - parameters.begin());
 }
 
-// The parameter's value in the first trip, if all edges into the loop pass the same one.
-std::optional<Operand> first_operand(const LoweringContext& context, const CountedLoop& loop, size_t parameter) {
+// True for a block without instructions other than a jump.
+bool only_jumps(const LoweringContext& context, BlockId block) {
+  for (InstructionId id : context.function.instructions_in(block))
+    if (context.form(id) && (!context.function.is_opcode(id, Opcode::bra) || context.function.instructions[id].guard))
+      return false;
+  return true;
+}
+
+// The only edge into the loop; invalid if there are several. Blocks that only jump to the header count as their
+// predecessors.
+EdgeId entering_edge(const LoweringContext& context, const CountedLoop& loop) {
   const Function& function = context.function;
-  std::optional<Operand> start;
+  EdgeId entering;
   for (EdgeId edge : context.flow.predecessors(loop.header())) {
     if (loop.contains(function.edges[edge].from)) continue;
-    Operand argument = Operand::value(function.arguments(edge)[parameter]);
-    if (start && literal(context, &*start) != literal(context, &argument)) return std::nullopt;
-    start = argument;
+    if (entering) return {};
+    entering = edge;
   }
-  return start;
+  if (!entering) return {};
+  for (BlockId from = function.edges[entering].from; only_jumps(context, from);) {
+    const auto before = context.flow.predecessors(from);
+    if (before.size() > 1) return {};
+    if (before.empty()) break;
+    from = function.edges[before.front()].from;
+  }
+  return entering;
+}
+
+// True if the block's code runs on into `last`, without a branch between them.
+bool runs_into(const LoweringContext& context, BlockId block, BlockId last) {
+  const Function& function = context.function;
+  constexpr int most_blocks = 8;
+  for (int step = 0; step < most_blocks && block != last; ++step) {
+    const auto before = context.flow.predecessors(last);
+    if (before.size() != 1) return false;
+    const BlockId from = function.edges[before.front()].from;
+    if (function.successors(from).size() != 1 && !only_jumps(context, last)) return false;
+    last = from;
+  }
+  return block == last;
+}
+
+// The parameter's value in the first trip. ptxas 13.0 knows a number only if it is set right before the loop, behind
+// the last branch.
+std::optional<Operand> first_operand(const LoweringContext& context, const CountedLoop& loop, size_t parameter) {
+  const EdgeId edge = entering_edge(context, loop);
+  if (!edge) return std::nullopt;
+  const Operand argument = Operand::value(context.function.arguments(edge)[parameter]);
+  const InstructionId definition = context.definition(&argument);
+  if (!definition) return std::nullopt;
+  const BlockId block = context.function.instructions[definition].block;
+  if (!runs_into(context, block, context.function.edges[edge].from)) return std::nullopt;
+  return argument;
 }
 
 // The trip count; the tested value is `ahead` of the counter's value at the start of the trip.
@@ -245,6 +287,7 @@ std::optional<CountedLoop> counted_loop(const LoweringContext& context, BlockId 
   if (loop.blocks.empty()) return std::nullopt;
   loop.exit = only_exit(context, loop.blocks);
   if (!loop.exit || !context.dominators.dominates(loop.exit, loop.blocks.back())) return std::nullopt;
+  if (!entering_edge(context, loop)) return std::nullopt;
   loop.branch = function.terminator(loop.exit);
   if (!loop.branch || !function.instructions[loop.branch].guard) return std::nullopt;
   // ptxas 13.0 copies no loop that is left, or goes on, where a predicate is false, and none that ends by jumping over
@@ -296,6 +339,7 @@ struct Body {
   uint32_t shared_loads = 0; //
   bool fixed = false;        // contains an instruction that is not copied
   bool skips = false;        // contains blocks that not all trips execute
+  bool conditional = false;  // contains such blocks, or accesses under a predicate
   // By memory_of: whether the loop loads, and whether it stores to addresses that do not advance by trip.
   std::array<bool, 3> loads{}, stores_anywhere{};
   bool atomics = false, barriers = false;
@@ -492,6 +536,7 @@ void measure(const LoweringContext& context, const CountedLoop& loop, const Know
   const bool memory = form->kind == InstructionClass::load || form->kind == InstructionClass::store ||
                       form->kind == InstructionClass::atomic;
   if (!memory || form->space == StateSpace::constant || is_param(form->space)) return;
+  body.conditional |= guarded;
   const size_t at = memory_of(*form);
   body.atomics |= form->kind == InstructionClass::atomic;
   if (form->kind == InstructionClass::load) body.loads[at] = true;
@@ -560,7 +605,7 @@ Unrolling unrolling_of(const LoweringContext& context, const UniformValues& toge
   for (BlockId block : loop->blocks) {
     if (is_skipped(context, *loop, block)) {
       ++body.size;
-      body.skips = true;
+      body.skips = body.conditional = true;
       // If the exit is in the middle, no block before it may be skipped.
       body.fixed |=
           loop->exit != loop->blocks.back() && context.flow.position(block) < context.flow.position(loop->exit);
@@ -580,7 +625,7 @@ Unrolling unrolling_of(const LoweringContext& context, const UniformValues& toge
     // All threads have to arrive as often. ptxas sees that of a limit in the constant bank alone, not of one computed
     // from it.
     if ((body.barriers || body.atomics) && !loop->launch_limit) return {};
-    if (body.barriers && !together.branch_is_uniform(loop->exit)) return {};
+    if (body.barriers && (body.conditional || !together.branch_is_uniform(loop->exit))) return {};
     result.copies = limit(Heuristic::unknown_trips_copies);
     result.instructions = (result.copies + 2) * body.work + 2 * (body.inductions + control) +
                           limit(Heuristic::unknown_trips_between) +
