@@ -340,6 +340,7 @@ struct Body {
   bool fixed = false;        // contains an instruction that is not copied
   bool skips = false;        // contains blocks that not all trips execute
   bool conditional = false;  // contains such blocks, or accesses under a predicate
+  bool nested = false;       // such a block branches itself
   // By memory_of: whether the loop loads, and whether it stores to addresses that do not advance by trip.
   std::array<bool, 3> loads{}, stores_anywhere{};
   bool atomics = false, barriers = false;
@@ -587,6 +588,13 @@ bool pays_for_separate_lanes(const CountedLoop& loop, const Body& body) {
   return !clashes || (others && !body.atomics && loop.blocks.size() == 1);
 }
 
+// True for a block that not all trips execute and that branches.
+bool is_nested_branch(const LoweringContext& context, const CountedLoop& loop, BlockId block) {
+  const InstructionId branch = context.function.terminator(block);
+  return branch && context.function.instructions[branch].guard && context.function.successors(block).size() > 1 &&
+         !context.dominators.dominates(block, loop.blocks.back());
+}
+
 // True for a block that not all trips execute and that is more than a jump.
 bool is_skipped(const LoweringContext& context, const CountedLoop& loop, BlockId block) {
   if (context.dominators.dominates(block, loop.blocks.back())) return false;
@@ -610,6 +618,7 @@ Unrolling unrolling_of(const LoweringContext& context, const UniformValues& toge
       body.fixed |=
           loop->exit != loop->blocks.back() && context.flow.position(block) < context.flow.position(loop->exit);
     }
+    body.nested |= is_nested_branch(context, *loop, block);
     for (InstructionId id : context.function.instructions_in(block))
       measure(context, *loop, known, id, body);
   }
@@ -620,7 +629,7 @@ Unrolling unrolling_of(const LoweringContext& context, const UniformValues& toge
   const uint32_t control = limit(Heuristic::unknown_trips_control);
   if (!loop->trips) {
     // Four copies, then two, then one for the remaining trips.
-    if (body.size > longest_trip(context, body)) return {};
+    if (body.nested || body.size > longest_trip(context, body)) return {};
     if (!together.branch_is_uniform(loop->exit) && !pays_for_separate_lanes(*loop, body)) return {};
     // All threads have to arrive as often. ptxas sees that of a limit in the constant bank alone, not of one computed
     // from it.
