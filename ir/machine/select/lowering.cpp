@@ -132,12 +132,13 @@ private:
   }
 
   void measure_unrolling() {
-    for (BlockId block : function_.layout) {
-      if (!flow_.reachable(block)) continue;
-      Unrolling unrolling = unrolling_of(context_, together_, block);
+    for (const Unrolling& unrolling : unrolled_loops(context_, together_)) {
       result_.unrolled_ += unrolling.instructions;
-      for (BlockId copied : unrolling.blocks)
-        if (unrolling.copies > 1) result_.copies_[copied] = unrolling.copies;
+      if (unrolling.copies == 1) continue;
+      for (BlockId copied : unrolling.blocks) {
+        uint32_t& copies = result_.copies_.try_emplace(copied, 1).first->second;
+        copies *= unrolling.copies;
+      }
     }
   }
 

@@ -5,325 +5,39 @@
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/figures/heuristics.h"
 #include "ir/machine/figures/weights.h"
-#include "ir/machine/prepare/constant_bank.h"
+#include "ir/machine/select/counted_loop.h"
 #include "ir/machine/select/size_in_loop.h"
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <limits>
 #include <optional>
+#include <ranges>
 #include <set>
 
 namespace ptxrewrite::ir {
 
 namespace {
 
-// A loop that counts from `start` by `step` until `limit` is reached; the counter is a parameter of the first block.
-struct CountedLoop {
-  std::vector<BlockId> blocks; // header first, the block with the back edge last
-  BlockId exit;                // the block through which it is left
-  InstructionId increment, compare, branch;
-  std::optional<uint64_t> trips; // known if start and limit are literals
-  bool launch_limit = false;     // the limit is a literal or lies in the constant bank
-
-  BlockId header() const { return blocks.front(); }
-  bool contains(BlockId block) const { return std::ranges::find(blocks, block) != blocks.end(); }
-};
-
-std::optional<int64_t> literal(const LoweringContext& context, const Operand* operand) {
-  for (int step = 0; operand && step < 8; ++step) {
-    if (operand->is(OperandKind::integer)) return operand->immediate;
-    InstructionId id = context.definition(operand);
-    if (!id || !context.function.is_opcode(id, Opcode::mov)) return std::nullopt;
-    operand = context.source(id, 0);
-  }
-  return std::nullopt;
-}
-
-// The blocks of the loop in reverse post-order; empty if they are too many, if the header does not dominate them, or if
-// they contain another loop.
-std::vector<BlockId> loop_of(const LoweringContext& context, BlockId header) {
-  const Function& function = context.function;
-  if (std::ranges::none_of(context.flow.predecessors(header), [&](EdgeId edge) {
-        return context.dominators.dominates(header, function.edges[edge].from);
-      }))
-    return {};
-  constexpr size_t most_blocks = 64;
-  std::vector<BlockId> blocks = {header};
-  for (size_t next = 0; next < blocks.size(); ++next)
-    for (EdgeId edge : context.flow.predecessors(blocks[next])) {
-      const BlockId from = function.edges[edge].from;
-      const bool returns = context.dominators.dominates(header, from);
-      if (blocks[next] == header && !returns) continue;
-      if (!returns || blocks.size() == most_blocks) return {};
-      if (std::ranges::find(blocks, from) == blocks.end()) blocks.push_back(from);
-    }
-  std::ranges::sort(blocks, {}, [&](BlockId block) { return context.flow.position(block); });
-  const bool is_loop = std::ranges::any_of(function.successors(blocks.back()),
-                                           [&](EdgeId edge) { return function.edges[edge].to == header; });
-  if (!is_loop) return {};
-  for (BlockId from : blocks)
-    for (EdgeId edge : function.successors(from)) {
-      const BlockId to = function.edges[edge].to;
-      if (to != header && context.flow.position(to) <= context.flow.position(from)) return {};
-    }
-  return blocks;
-}
-
-// The only block through which control leaves the loop; invalid if there are several, or several back edges.
-BlockId only_exit(const LoweringContext& context, const std::vector<BlockId>& blocks) {
-  const Function& function = context.function;
-  BlockId exit;
-  for (BlockId from : blocks)
-    for (EdgeId edge : function.successors(from)) {
-      const BlockId to = function.edges[edge].to;
-      if (to == blocks.front() && from != blocks.back()) return {};
-      if (std::ranges::find(blocks, to) != blocks.end()) continue;
-      if (exit) return {};
-      exit = from;
-    }
-  return exit;
-}
-
-// The value that `value` is a copy of. Front ends that name the result of each statement copy the counter at the end of
-// a trip.
-ValueId without_moves(const LoweringContext& context, ValueId value) {
-  for (int step = 0; step < 8; ++step) {
-    const InstructionId id = context.values.definition(value);
-    if (!id || !context.function.is_opcode(id, Opcode::mov) || context.function.instructions[id].guard) return value;
-    const Operand* source = context.source(id, 0);
-    if (!source || !source->is(OperandKind::value)) return value;
-    value = source->as_value();
-  }
-  return value;
-}
-
-// If value = header parameter + constant in this loop, returns the index of the parameter.
-std::optional<size_t> stepped_parameter(const LoweringContext& context, const CountedLoop& loop, ValueId value,
-                                        int64_t& step, InstructionId& increment) {
-  const Function& function = context.function;
-  increment = context.values.definition(without_moves(context, value));
-  if (!increment || !loop.contains(function.instructions[increment].block)) return std::nullopt;
-  const Form* form = context.form(increment);
-  if (!form || (form->opcode != Opcode::add && form->opcode != Opcode::sub)) return std::nullopt;
-  const Operand* base = context.source(increment, 0);
-  std::optional<int64_t> constant = literal(context, context.source(increment, 1));
-  if (!constant || !base || !base->is(OperandKind::value)) return std::nullopt;
-  step = form->opcode == Opcode::sub ? -*constant : *constant;
-  std::span<const ValueId> parameters = function.parameters(loop.header());
-  auto place = std::ranges::find(parameters, base->as_value());
-  if (place == parameters.end()) return std::nullopt;
-  return static_cast<size_t>(place - parameters.begin());
-}
-
-// True for a block without instructions other than a jump.
-bool only_jumps(const LoweringContext& context, BlockId block) {
-  for (InstructionId id : context.function.instructions_in(block))
-    if (context.form(id) && (!context.function.is_opcode(id, Opcode::bra) || context.function.instructions[id].guard))
-      return false;
-  return true;
-}
-
-// The only edge into the loop; invalid if there are several. Blocks that only jump to the header count as their
-// predecessors.
-EdgeId entering_edge(const LoweringContext& context, const CountedLoop& loop) {
-  const Function& function = context.function;
-  EdgeId entering;
-  for (EdgeId edge : context.flow.predecessors(loop.header())) {
-    if (loop.contains(function.edges[edge].from)) continue;
-    if (entering) return {};
-    entering = edge;
-  }
-  if (!entering) return {};
-  for (BlockId from = function.edges[entering].from; only_jumps(context, from);) {
-    const auto before = context.flow.predecessors(from);
-    if (before.size() > 1) return {};
-    if (before.empty()) break;
-    from = function.edges[before.front()].from;
-  }
-  return entering;
-}
-
-// True if the block's code runs on into `last`, without a branch between them.
-bool runs_into(const LoweringContext& context, BlockId block, BlockId last) {
-  const Function& function = context.function;
-  constexpr int most_blocks = 8;
-  for (int step = 0; step < most_blocks && block != last; ++step) {
-    const auto before = context.flow.predecessors(last);
-    if (before.size() != 1) return false;
-    const BlockId from = function.edges[before.front()].from;
-    if (function.successors(from).size() != 1 && !only_jumps(context, last)) return false;
-    last = from;
-  }
-  return block == last;
-}
-
-// The parameter's value in the first trip. ptxas 13.0 knows a number only if it is set right before the loop, behind
-// the last branch.
-std::optional<Operand> first_operand(const LoweringContext& context, const CountedLoop& loop, size_t parameter) {
-  const EdgeId edge = entering_edge(context, loop);
-  if (!edge) return std::nullopt;
-  const Operand argument = Operand::value(context.function.arguments(edge)[parameter]);
-  const InstructionId definition = context.definition(&argument);
-  if (!definition) return std::nullopt;
-  const BlockId block = context.function.instructions[definition].block;
-  if (!runs_into(context, block, context.function.edges[edge].from)) return std::nullopt;
-  return argument;
-}
-
-// The trip count; the tested value is `ahead` of the counter's value at the start of the trip.
-std::optional<uint64_t> trips_of(const LoweringContext& context, const CountedLoop& loop, size_t parameter,
-                                 const Operand* limit, int64_t step, int64_t ahead) {
-  std::optional<Operand> first = first_operand(context, loop, parameter);
-  std::optional<int64_t> start = first ? literal(context, &*first) : std::nullopt, end = literal(context, limit);
-  constexpr int64_t no_absolute_value = std::numeric_limits<int64_t>::min();
-  int64_t distance = 0;
-  if (!start || !end || __builtin_sub_overflow(*end, *start, &distance) ||
-      __builtin_sub_overflow(distance, ahead, &distance) || distance == no_absolute_value || step == no_absolute_value)
-    return std::nullopt;
-  const auto stride = static_cast<uint64_t>(std::abs(step));
-  return (static_cast<uint64_t>(std::abs(distance)) + stride - 1) / stride + 1;
-}
-
-// The value of a header parameter in the next trip; other values are returned unchanged.
-ValueId next_of(const LoweringContext& context, const CountedLoop& loop, ValueId value) {
-  const Function& function = context.function;
-  std::span<const ValueId> parameters = function.parameters(loop.header());
-  auto place = std::ranges::find(parameters, value);
-  if (place == parameters.end()) return value;
-  for (EdgeId edge : function.successors(loop.blocks.back()))
-    if (function.edges[edge].to == loop.header())
-      return function.arguments(edge)[static_cast<size_t>(place - parameters.begin())];
-  return value;
-}
-
-// A header parameter and the constant that has been added to it.
-struct Moved {
-  ValueId parameter;
-  int64_t distance = 0;
-};
-Moved moved_parameter(const LoweringContext& context, const CountedLoop& loop, ValueId value) {
-  std::span<const ValueId> parameters = context.function.parameters(loop.header());
-  Moved moved;
-  for (int step = 0; step < 4; ++step) {
-    value = without_moves(context, value);
-    if (std::ranges::find(parameters, value) != parameters.end()) {
-      moved.parameter = value;
-      return moved;
-    }
-    const InstructionId id = context.values.definition(value);
-    const Form* form = id && loop.contains(context.function.instructions[id].block) ? context.form(id) : nullptr;
-    if (!form || (form->opcode != Opcode::add && form->opcode != Opcode::sub)) return {};
-    const Operand* base = context.source(id, 0);
-    const std::optional<int64_t> constant = literal(context, context.source(id, 1));
-    if (!constant || !base || !base->is(OperandKind::value)) return {};
-    moved.distance += form->opcode == Opcode::sub ? -*constant : *constant;
-    value = base->as_value();
-  }
-  return {};
-}
-
-// Is the operand a literal or read from the constant bank? Hopper and later machines load parameters and variables that
-// earlier ones read as operands, which the unroller takes for the same, and the launch's shape, which it does not.
-bool is_launch_constant(const LoweringContext& context, const Operand* operand) {
-  for (int step = 0; operand && step < 8; ++step) {
-    if (operand->is_constant()) return true;
-    if (operand->is(OperandKind::special_register))
-      return !has(context.capability, MachineFact::loaded_parameters) &&
-             (operand->id == static_cast<uint32_t>(SpecialRegister::ntid) ||
-              operand->id == static_cast<uint32_t>(SpecialRegister::nctaid));
-    const InstructionId id = context.definition(operand);
-    if (!id || context.function.instructions[id].guard) return false;
-    if (reads_constant_bank(context.function, id)) return true;
-    const Form& form = context.function.form_of(id);
-    const bool copies = form.opcode == Opcode::mov ||
-                        (form.opcode == Opcode::cvt && bit_width(form.type()) == bit_width(form.type(1)) &&
-                         is_float(form.type()) == is_float(form.type(1)));
-    if (!copies) return false;
-    operand = context.source(id, 0);
-  }
-  return false;
-}
-
-// True if the loop continues when the comparison holds.
-bool stays_where_it_holds(const LoweringContext& context, const CountedLoop& loop) {
-  const Function& function = context.function;
-  const BlockId target = function.edges[function.successors(loop.exit).front()].to;
-  return loop.contains(target) != function.instructions[loop.branch].guard_negated;
-}
-
-// True if the counter moves away from the limit, as in counting up while greater: the test does not bound the trips.
-bool counts_away(const Form& compare, size_t side, int64_t step, bool stays) {
-  const bool greater =
-      compare.has(Modifier::gt) || compare.has(Modifier::ge) || compare.has(Modifier::hi) || compare.has(Modifier::hs);
-  const bool less =
-      compare.has(Modifier::lt) || compare.has(Modifier::le) || compare.has(Modifier::lo) || compare.has(Modifier::ls);
-  return step > 0 && ((side == 0) == stays ? greater : less);
-}
-
-// True if only jumps follow the exit, such as the one to the header.
-bool jumps_over_return(const LoweringContext& context, const CountedLoop& loop) {
-  if (loop.exit == loop.blocks.back()) return false;
-  return std::ranges::all_of(loop.blocks, [&](BlockId block) {
-    if (context.flow.position(block) <= context.flow.position(loop.exit)) return true;
-    for (InstructionId id : context.function.instructions_in(block))
-      if (context.form(id) && !context.function.is_opcode(id, Opcode::bra)) return false;
-    return true;
-  });
-}
-
-// True if the value is the same in all trips.
-bool is_invariant(const LoweringContext& context, const CountedLoop& loop, const Operand* operand) {
-  if (!operand->is(OperandKind::value)) return true;
-  const ValueId value = operand->as_value();
-  return next_of(context, loop, value) == value;
-}
-
-std::optional<CountedLoop> counted_loop(const LoweringContext& context, BlockId header) {
-  const Function& function = context.function;
+// A loop and those in it, which are unrolled completely.
+struct Nest {
   CountedLoop loop;
-  loop.blocks = loop_of(context, header);
-  if (loop.blocks.empty()) return std::nullopt;
-  loop.exit = only_exit(context, loop.blocks);
-  if (!loop.exit || !context.dominators.dominates(loop.exit, loop.blocks.back())) return std::nullopt;
-  if (!entering_edge(context, loop)) return std::nullopt;
-  loop.branch = function.terminator(loop.exit);
-  if (!loop.branch || !function.instructions[loop.branch].guard) return std::nullopt;
-  // ptxas 13.0 copies no loop that is left, or goes on, where a predicate is false, and none that ends by jumping over
-  // the jump to its start.
-  if (function.instructions[loop.branch].guard_negated || jumps_over_return(context, loop)) return std::nullopt;
-  loop.compare = context.values.definition(function.instructions[loop.branch].guard);
-  if (!loop.compare || !loop.contains(function.instructions[loop.compare].block) ||
-      !function.is_opcode(loop.compare, Opcode::setp) || is_float(context.form(loop.compare)->type()))
-    return std::nullopt;
-  for (size_t side : {0, 1}) {
-    const Operand* tested = context.source(loop.compare, side);
-    const Operand* limit = context.source(loop.compare, 1 - side);
-    if (!tested || !limit || !tested->is(OperandKind::value)) continue;
-    const Moved counter = moved_parameter(context, loop, tested->as_value());
-    if (!counter.parameter) continue;
-    const ValueId next = next_of(context, loop, counter.parameter);
-    const Moved moved = moved_parameter(context, loop, next);
-    const int64_t step = moved.distance;
-    if (moved.parameter != counter.parameter || step == 0) continue;
-    loop.increment = context.values.definition(without_moves(context, next));
-    InstructionId limit_definition = context.definition(limit);
-    loop.launch_limit = is_launch_constant(context, limit);
-    if (limit_definition && loop.contains(function.instructions[limit_definition].block) && !loop.launch_limit)
-      continue;
-    if (!is_invariant(context, loop, limit)) continue;
-    std::span<const ValueId> parameters = function.parameters(header);
-    const auto index = static_cast<size_t>(std::ranges::find(parameters, counter.parameter) - parameters.begin());
-    loop.trips = trips_of(context, loop, index, limit, step, counter.distance);
-    // The last trip ends where it is left.
-    if (loop.trips && *loop.trips > 1 && loop.exit != loop.blocks.back()) --*loop.trips;
-    if (!loop.trips && counts_away(*context.form(loop.compare), side, step, stays_where_it_holds(context, loop)))
-      return std::nullopt;
-    return loop;
+  std::vector<const CountedLoop*> inside;
+
+  // The innermost loop around the block.
+  const CountedLoop& around(BlockId block) const {
+    const CountedLoop* innermost = &loop;
+    for (const CountedLoop* inner : inside)
+      if (inner->contains(block) && inner->blocks.size() < innermost->blocks.size()) innermost = inner;
+    return *innermost;
   }
-  return std::nullopt;
-}
+  // How often a trip of the loop executes the block.
+  uint64_t executions(BlockId block) const {
+    uint64_t product = 1;
+    for (const CountedLoop* inner : inside)
+      if (inner->contains(block)) product *= *inner->trips;
+    return product;
+  }
+};
 
 // Properties of one trip.
 struct Body {
@@ -341,6 +55,7 @@ struct Body {
   bool skips = false;        // contains blocks that not all trips execute
   bool conditional = false;  // contains such blocks, or accesses under a predicate
   bool nested = false;       // such a block branches itself
+  uint64_t controls = 1;     // counters of which the copies need none: its own and those of the loops in a trip
   // By memory_of: whether the loop loads, and whether it stores to addresses that do not advance by trip.
   std::array<bool, 3> loads{}, stores_anywhere{};
   bool atomics = false, barriers = false;
@@ -354,13 +69,16 @@ size_t memory_of(const Form& form) {
 // Values of a counted loop that are literals in each of its unrolled copies.
 class KnownInCopies {
 public:
-  KnownInCopies(const LoweringContext& context, const CountedLoop& loop) : context_(context), loop_(loop) {
-    if (!loop.trips) return;
-    std::span<const ValueId> parameters = context.function.parameters(loop.header());
-    for (size_t i = 0; i < parameters.size(); ++i) {
-      std::optional<Operand> first = first_operand(context, loop, i);
+  KnownInCopies(const LoweringContext& context, const Nest& nest) : context_(context), nest_(nest), loop_(nest.loop) {
+    std::span<const ValueId> parameters = context.function.parameters(loop_.header());
+    for (size_t i = 0; loop_.trips && i < parameters.size(); ++i) {
+      std::optional<Operand> first = first_operand(context, loop_, i);
       if (first && is_number(*first)) known_.insert(parameters[i]);
     }
+    for (const CountedLoop* inner : nest.inside)
+      for (ValueId parameter : context.function.parameters(inner->header()))
+        known_.insert(parameter);
+    if (known_.empty()) return;
     for (bool fewer = true; fewer;) {
       compute();
       fewer = drop_changed();
@@ -410,22 +128,32 @@ private:
       }
   }
 
-  // Drops parameters for which the next trip passes an unknown value. Returns true if there are any.
+  // Drops parameters for which an unknown value is passed: for the next trip, and to a loop in a trip, for its first.
+  // Returns true if there are any.
   bool drop_changed() {
-    const Function& function = context_.function;
-    std::span<const ValueId> parameters = function.parameters(loop_.header());
-    size_t dropped = 0;
-    for (EdgeId edge : function.successors(loop_.blocks.back())) {
-      if (function.edges[edge].to != loop_.header()) continue;
-      for (size_t i = 0; i < parameters.size(); ++i)
-        if (!(*this)(Operand::value(function.arguments(edge)[i]))) dropped += known_.erase(parameters[i]);
-    }
+    size_t dropped = drop_passed(loop_.header(), loop_.blocks.back());
+    for (const CountedLoop* inner : nest_.inside)
+      for (EdgeId edge : context_.flow.predecessors(inner->header()))
+        dropped += drop_passed(inner->header(), context_.function.edges[edge].from);
     return dropped > 0;
   }
 
+  size_t drop_passed(BlockId header, BlockId from) {
+    const Function& function = context_.function;
+    std::span<const ValueId> parameters = function.parameters(header);
+    size_t dropped = 0;
+    for (EdgeId edge : function.successors(from)) {
+      if (function.edges[edge].to != header) continue;
+      for (size_t i = 0; i < parameters.size(); ++i)
+        if (!(*this)(Operand::value(function.arguments(edge)[i]))) dropped += known_.erase(parameters[i]);
+    }
+    return dropped;
+  }
+
   const LoweringContext& context_;
+  const Nest& nest_;
   const CountedLoop& loop_;
-  std::set<ValueId> known_;    // parameters of the header
+  std::set<ValueId> known_;    // parameters of headers
   std::set<ValueId> computed_; // values computed from them
 };
 
@@ -458,8 +186,10 @@ bool stores_to_stepped(const LoweringContext& context, const CountedLoop& loop, 
   return false;
 }
 
-// Counts instructions known in copies: see is_straight(). Returns true if copies can omit the instruction.
-bool measure_known(const LoweringContext& context, const KnownInCopies& known, InstructionId id, Body& body) {
+// Counts instructions known in copies, which a trip executes `times`: see is_straight(). Returns true if copies can omit
+// the instruction.
+bool measure_known(const LoweringContext& context, const KnownInCopies& known, InstructionId id, uint32_t times,
+                   Body& body) {
   const Form& form = *context.form(id);
   const uint32_t size = size_in_loop(context, id);
   const bool accesses = (form.kind == InstructionClass::load || form.kind == InstructionClass::store) &&
@@ -471,13 +201,14 @@ bool measure_known(const LoweringContext& context, const KnownInCopies& known, I
       if (operand->is(OperandKind::address)) place = operand;
     if (!place || place->group_size() != 1 || !known(place[1])) return false;
     const bool moves = place[1].is(OperandKind::value) && !context.is_literal(&place[1]);
-    body.known += moves ? heuristic(context.capability, Heuristic::straight_moving_place) + (place->immediate != 0) : 1;
-    body.known_size += size;
+    const uint32_t worth = heuristic(context.capability, Heuristic::straight_moving_place) + (place->immediate != 0);
+    body.known += times * (moves ? worth : 1);
+    body.known_size += times * size;
     return false;
   }
   if (!known.all_sources(id) || !(form.effects.pure() || form.kind == InstructionClass::barrier)) return false;
-  ++body.known;
-  body.known_size += size;
+  body.known += times;
+  body.known_size += times * size;
   return form.effects.pure();
 }
 
@@ -497,13 +228,33 @@ void measure_induction(const LoweringContext& context, const CountedLoop& loop, 
                    !context.reads_as_address(reader, base->as_value());
 }
 
-void measure(const LoweringContext& context, const CountedLoop& loop, const KnownInCopies& known, InstructionId id,
+// Accounts for an access of memory.
+void measure_access(const LoweringContext& context, const CountedLoop& loop, InstructionId id, uint32_t times,
+                    Body& body) {
+  const Form& form = *context.form(id);
+  const bool memory = form.kind == InstructionClass::load || form.kind == InstructionClass::store ||
+                      form.kind == InstructionClass::atomic;
+  if (!memory || form.space == StateSpace::constant || is_param(form.space)) return;
+  body.conditional |= static_cast<bool>(context.function.instructions[id].guard);
+  const size_t at = memory_of(form);
+  body.atomics |= form.kind == InstructionClass::atomic;
+  if (form.kind == InstructionClass::load) body.loads[at] = true;
+  if (form.kind == InstructionClass::store && !stores_to_stepped(context, loop, id)) body.stores_anywhere[at] = true;
+  if (form.kind != InstructionClass::load) return;
+  (is_shared(form.space) ? body.shared_loads : body.global_loads) += times;
+}
+
+void measure(const LoweringContext& context, const Nest& nest, const KnownInCopies& known, InstructionId id,
              Body& body) {
   const Function& function = context.function;
-  if (function.instructions[id].kind == InstructionKind::pragma) body.fixed = true;
+  const Instruction& instruction = function.instructions[id];
+  const CountedLoop& loop = nest.around(instruction.block);
+  const bool inside = &loop != &nest.loop;
+  const auto times = static_cast<uint32_t>(nest.executions(instruction.block));
+  if (instruction.kind == InstructionKind::pragma) body.fixed = true;
   const Form* form = context.form(id);
   if (!form || !context.needed[id.index()] || id == loop.branch || id == loop.compare || id == loop.increment) {
-    if (id == loop.increment) measure_induction(context, loop, id, body);
+    if (id == loop.increment && !inside) measure_induction(context, loop, id, body);
     return;
   }
   body.fixed |= is_fixed(context, id);
@@ -512,7 +263,7 @@ void measure(const LoweringContext& context, const CountedLoop& loop, const Know
   const auto found = context.constant_moves.find(id);
   const uint32_t moves = found == context.constant_moves.end() ? 0 : found->second;
   const uint32_t weight = cost.weight + cost.uniform - moves;
-  body.inductions += moves;
+  if (!inside) body.inductions += moves;
   int64_t step = 0;
   InstructionId increment;
   ValueId value = context.result(id);
@@ -520,30 +271,20 @@ void measure(const LoweringContext& context, const CountedLoop& loop, const Know
       value ? stepped_parameter(context, loop, value, step, increment) : std::nullopt;
   const bool induction = parameter.has_value();
   const bool skips = function.is_opcode(id, Opcode::bra);
-  const bool returns =
-      skips && !function.instructions[id].guard && function.instructions[id].block == loop.blocks.back();
-  if (induction)
-    measure_induction(context, loop, id, body);
-  else if (!returns)
-    body.work += weight;
+  const bool returns = skips && !instruction.guard && instruction.block == loop.blocks.back();
+  // Copies of the loops in a trip have omitted it.
+  if (inside && !nest.loop.trips && !induction && form->effects.pure() && known.all_sources(id)) return;
+  if (induction && !inside) measure_induction(context, loop, id, body);
+  if (!induction && !returns) body.work += times * weight;
   if (skips) return;
-  const bool guarded = static_cast<bool>(function.instructions[id].guard);
-  if (loop.trips && measure_known(context, known, id, body) && !induction) body.known_work += weight;
+  if (nest.loop.trips && measure_known(context, known, id, times, body) && !induction)
+    body.known_work += times * weight;
   if (induction) {
-    ++body.size;
+    body.size += times;
     return;
   }
-  if (const uint32_t size = size_in_loop(context, id)) body.size += size + (guarded ? 1 : 0);
-  const bool memory = form->kind == InstructionClass::load || form->kind == InstructionClass::store ||
-                      form->kind == InstructionClass::atomic;
-  if (!memory || form->space == StateSpace::constant || is_param(form->space)) return;
-  body.conditional |= guarded;
-  const size_t at = memory_of(*form);
-  body.atomics |= form->kind == InstructionClass::atomic;
-  if (form->kind == InstructionClass::load) body.loads[at] = true;
-  if (form->kind == InstructionClass::store && !stores_to_stepped(context, loop, id)) body.stores_anywhere[at] = true;
-  if (form->kind != InstructionClass::load) return;
-  ++(is_shared(form->space) ? body.shared_loads : body.global_loads);
+  if (const uint32_t size = size_in_loop(context, id)) body.size += times * (size + (instruction.guard ? 1 : 0));
+  measure_access(context, loop, id, times, body);
 }
 
 // Number of copies that stay in a loop: as many as fit, or a similar number that divides the trip count.
@@ -559,14 +300,14 @@ uint32_t copies_in_loop(const LoweringContext& context, uint32_t size, uint64_t 
 }
 
 // True for complete unrolling. The limit for the total size grows with the ratio of the rolled loop's executed size to
-// the copies' size, which lacks the counter, its test and the branch (three times twenty) and known instructions.
+// the copies' size, which lacks the counters, their tests and branches (three times twenty) and known instructions.
 bool is_straight(const LoweringContext& context, uint64_t trips, const Body& body) {
   const uint64_t left = std::max(body.size - std::min(body.known_size, body.size), 1u);
   const uint64_t most = heuristic(context.capability, Heuristic::straight_most),
                  longest = heuristic(context.capability, Heuristic::straight_size);
   if (trips > most || trips * left > most) return false;
   return trips * left * left <=
-         longest * (left + heuristic(context.capability, Heuristic::straight_control) +
+         longest * (left + heuristic(context.capability, Heuristic::straight_control) * body.controls +
                     uint64_t{heuristic(context.capability, Heuristic::straight_known)} * body.known);
 }
 
@@ -589,10 +330,10 @@ bool pays_for_separate_lanes(const CountedLoop& loop, const Body& body) {
 }
 
 // True for a block that not all trips execute and that branches.
-bool is_nested_branch(const LoweringContext& context, const CountedLoop& loop, BlockId block) {
+bool is_nested_branch(const LoweringContext& context, const Nest& nest, BlockId block) {
   const InstructionId branch = context.function.terminator(block);
   return branch && context.function.instructions[branch].guard && context.function.successors(block).size() > 1 &&
-         !context.dominators.dominates(block, loop.blocks.back());
+         branch != nest.around(block).branch && !context.dominators.dominates(block, nest.loop.blocks.back());
 }
 
 // True for a block that not all trips execute and that is more than a jump.
@@ -603,56 +344,87 @@ bool is_skipped(const LoweringContext& context, const CountedLoop& loop, BlockId
   return false;
 }
 
-} // namespace
-
-Unrolling unrolling_of(const LoweringContext& context, const UniformValues& together, BlockId header) {
-  std::optional<CountedLoop> loop = counted_loop(context, header);
-  if (!loop) return {};
-  const KnownInCopies known(context, *loop);
+Body body_of(const LoweringContext& context, const Nest& nest) {
+  const KnownInCopies known(context, nest);
+  const CountedLoop& loop = nest.loop;
   Body body;
-  for (BlockId block : loop->blocks) {
-    if (is_skipped(context, *loop, block)) {
-      ++body.size;
+  for (const CountedLoop* inner : nest.inside)
+    body.controls += nest.executions(inner->header());
+  for (BlockId block : loop.blocks) {
+    if (is_skipped(context, loop, block)) {
+      body.size += static_cast<uint32_t>(nest.executions(block));
       body.skips = body.conditional = true;
       // If the exit is in the middle, no block before it may be skipped.
-      body.fixed |=
-          loop->exit != loop->blocks.back() && context.flow.position(block) < context.flow.position(loop->exit);
+      body.fixed |= loop.exit != loop.blocks.back() && context.flow.position(block) < context.flow.position(loop.exit);
     }
-    body.nested |= is_nested_branch(context, *loop, block);
+    body.nested |= is_nested_branch(context, nest, block);
     for (InstructionId id : context.function.instructions_in(block))
-      measure(context, *loop, known, id, body);
+      measure(context, nest, known, id, body);
   }
-  if (body.fixed) return {};
-  Unrolling result;
-  result.blocks = loop->blocks;
+  return body;
+}
+
+// Copies of a loop with an unknown number of trips: four, then two, then one for the remaining trips.
+Unrolling copies_for_unknown_trips(const LoweringContext& context, const UniformValues& together,
+                                   const CountedLoop& loop, const Body& body) {
+  if (body.nested || body.size > longest_trip(context, body)) return {};
+  if (!together.branch_is_uniform(loop.exit) && !pays_for_separate_lanes(loop, body)) return {};
+  // All threads have to arrive as often. ptxas sees that of a limit in the constant bank alone, not of one computed
+  // from it.
+  if ((body.barriers || body.atomics) && !loop.launch_limit) return {};
+  if (body.barriers && (body.conditional || !together.branch_is_uniform(loop.exit))) return {};
   const auto limit = [&](Heuristic which) { return heuristic(context.capability, which); };
-  const uint32_t control = limit(Heuristic::unknown_trips_control);
-  if (!loop->trips) {
-    // Four copies, then two, then one for the remaining trips.
-    if (body.nested || body.size > longest_trip(context, body)) return {};
-    if (!together.branch_is_uniform(loop->exit) && !pays_for_separate_lanes(*loop, body)) return {};
-    // All threads have to arrive as often. ptxas sees that of a limit in the constant bank alone, not of one computed
-    // from it.
-    if ((body.barriers || body.atomics) && !loop->launch_limit) return {};
-    if (body.barriers && (body.conditional || !together.branch_is_uniform(loop->exit))) return {};
-    result.copies = limit(Heuristic::unknown_trips_copies);
-    result.instructions = (result.copies + 2) * body.work + 2 * (body.inductions + control) +
-                          limit(Heuristic::unknown_trips_between) +
-                          (body.counts ? limit(Heuristic::unknown_trips_counter) : 0) +
-                          (body.points ? limit(Heuristic::unknown_trips_pointer) : 0);
-    return result;
-  }
-  if (*loop->trips > 0 && is_straight(context, *loop->trips, body)) {
-    const uint64_t all = *loop->trips * (body.work - body.known_work), kept = body.work + body.inductions + control;
+  Unrolling result;
+  result.blocks = loop.blocks;
+  result.copies = limit(Heuristic::unknown_trips_copies);
+  result.instructions = (result.copies + 2) * body.work +
+                        2 * (body.inductions + limit(Heuristic::unknown_trips_control)) +
+                        limit(Heuristic::unknown_trips_between) +
+                        (body.counts ? limit(Heuristic::unknown_trips_counter) : 0) +
+                        (body.points ? limit(Heuristic::unknown_trips_pointer) : 0);
+  return result;
+}
+
+Unrolling unrolling_of(const LoweringContext& context, const UniformValues& together, const Nest& nest) {
+  const CountedLoop& loop = nest.loop;
+  const Body body = body_of(context, nest);
+  if (body.fixed) return {};
+  if (!loop.trips) return copies_for_unknown_trips(context, together, loop, body);
+  Unrolling result;
+  result.blocks = loop.blocks;
+  if (*loop.trips > 0 && is_straight(context, *loop.trips, body)) {
+    const uint64_t all = *loop.trips * (body.work - body.known_work),
+                   kept = body.work + body.inductions +
+                          heuristic(context.capability, Heuristic::unknown_trips_control);
     result.instructions = all > kept ? static_cast<uint32_t>(all - kept) : 0;
-    result.copies = static_cast<uint32_t>(*loop->trips);
+    result.copies = static_cast<uint32_t>(*loop.trips);
+    result.straight = true;
     return result;
   }
   // Otherwise several copies in a loop, if it is a single block.
-  if (body.size == 0 || body.size > limit(Heuristic::copied_body) || body.skips) return {};
-  result.copies = copies_in_loop(context, body.size, *loop->trips);
+  if (body.size == 0 || body.size > heuristic(context.capability, Heuristic::copied_body) || body.skips) return {};
+  result.copies = copies_in_loop(context, body.size, *loop.trips);
   result.instructions = (result.copies - 1) * body.work;
   return result;
+}
+
+} // namespace
+
+std::vector<Unrolling> unrolled_loops(const LoweringContext& context, const UniformValues& together) {
+  std::vector<Unrolling> unrollings;
+  StraightLoops straight;
+  for (BlockId header : std::views::reverse(context.flow.reverse_postorder())) { // inner loops first
+    std::optional<CountedLoop> loop = counted_loop(context, straight, header);
+    if (!loop) continue;
+    Nest nest{std::move(*loop), {}};
+    for (BlockId block : nest.loop.blocks)
+      if (const auto inner = straight.find(block); inner != straight.end()) nest.inside.push_back(&inner->second);
+    Unrolling unrolling = unrolling_of(context, together, nest);
+    if (unrolling.copies == 1 && !unrolling.straight) continue;
+    if (unrolling.straight) straight.emplace(header, std::move(nest.loop));
+    unrollings.push_back(std::move(unrolling));
+  }
+  return unrollings;
 }
 
 } // namespace ptxrewrite::ir
