@@ -194,7 +194,7 @@ bool measure_known(const LoweringContext& context, const KnownInCopies& known, I
   const uint32_t size = size_in_loop(context, id);
   const bool accesses = (form.kind == InstructionClass::load || form.kind == InstructionClass::store) &&
                         (is_shared(form.space) || form.space == StateSpace::constant);
-  if (size == 0) return false;
+  if (size == 0) return form.effects.pure() && known.all_sources(id);
   if (accesses) {
     const Operand* place = nullptr;
     for (size_t i = 0; const Operand* operand = context.source(id, i); ++i)
