@@ -138,6 +138,7 @@ private:
     if (function_.instructions[id].guard && !visit_guard(id)) return;
     const Form& form = function_.form_of(id);
     if (form.opcode == Opcode::ld && is_param(form.space)) name_parameter(id);
+    if (form.kind == InstructionClass::load && !is_param(form.space)) note_loaded(id);
     if (function_.instructions[id].guard || !form.effects.pure() || form.definitions != 1) return;
     const std::span<const Operand> operands = function_.operands_of(id);
     if (!operands[0].is(OperandKind::value) || !is_general(operands[0].as_value())) return;
@@ -150,6 +151,16 @@ private:
       move_number(id, bits.may_be_one);
     else if (!simplify(id))
       place_literals(id);
+  }
+
+  // A load of a byte or half word sets the bits above it to zero.
+  void note_loaded(InstructionId id) {
+    const Form& form = function_.form_of(id);
+    const unsigned width = bit_width(form.type());
+    if (function_.instructions[id].guard || width > 16 || is_signed(form.type()) || is_float(form.type())) return;
+    for_each_definition(function_, id, [&](ValueId value) {
+      if (is_general(value)) bits_[value.index()] = KnownBits::below(uint64_t{1} << width);
+    });
   }
 
   // An access to a kernel parameter through a register with a known address names the parameter instead.
@@ -314,6 +325,16 @@ private:
     return bits.all && bits.may_be_one == number;
   }
 
+  // True if the mask is a literal that has every bit that the number may have. Special registers may have all.
+  bool keeps_all(const Operand& number, const Operand& mask, unsigned width) const {
+    const KnownBits kept = bits_of(mask, width);
+    const InstructionId from = number.is(OperandKind::value) ? values_->definition(number.as_value()) : InstructionId();
+    if (from && function_.is_opcode(from, Opcode::mov) &&
+        function_.operands_of(from)[1].is(OperandKind::special_register))
+      return false;
+    return kept.all && (bits_of(number, width).may_be_one & ~kept.may_be_one) == 0;
+  }
+
   // Applies identities, and rules for sums of products with a known part.
   bool simplify(InstructionId id) {
     const Form& form = function_.form_of(id);
@@ -324,7 +345,6 @@ private:
     const std::vector<Operand>& operands = operands_;
     const Operand &a = operands[1], &b = operands[2];
     auto is = [&](const Operand& operand, uint64_t number) { return is_number(operand, width, number); };
-    const uint64_t ones = width >= 64 ? ~uint64_t(0) : (uint64_t(1) << width) - 1;
     switch (form.operation) {
     case Operation::add:
     case Operation::bit_or:
@@ -335,9 +355,7 @@ private:
     case Operation::subtract:
       return is(b, 0) && become_same(id, a);
     case Operation::bit_and:
-      if (is(b, ones)) return become_same(id, a);
-      if (is(a, ones)) return become_same(id, b);
-      return false;
+      return (keeps_all(a, b, width) && become_same(id, a)) || (keeps_all(b, a, width) && become_same(id, b));
     case Operation::shift_left:
       return (is_number(b, 32, 0) && become_same(id, a)) || scale_product(id, operands);
     case Operation::shift_right:
