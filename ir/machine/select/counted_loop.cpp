@@ -51,7 +51,8 @@ std::vector<BlockId> loop_of(const LoweringContext& context, const StraightLoops
     for (EdgeId edge : function.successors(from)) {
       const BlockId to = function.edges[edge].to;
       if (to == header || context.flow.position(to) > context.flow.position(from)) continue;
-      if (const auto inner = straight.find(to); inner == straight.end() || inner->second.blocks.back() != from) return {};
+      if (const auto inner = straight.find(to); inner == straight.end() || inner->second.blocks.back() != from)
+        return {};
     }
   return blocks;
 }

@@ -10,6 +10,7 @@
 #include "ir/machine/fuse/fusion.h"
 #include "ir/machine/fuse/second_constants.h"
 #include "ir/machine/prepare/canonical.h"
+#include "ir/machine/prepare/conditions.h"
 #include "ir/machine/prepare/first_generation.h"
 #include "ir/machine/prepare/fold.h"
 #include "ir/machine/prepare/low_words.h"
@@ -507,6 +508,7 @@ Lowering lower(const Function& function, uint32_t compute_capability, LoweringTr
   prepare(text, "known number", trace, [&] { return fold(text, flow); });
   if (compute_capability < first_generation_end) return lower_as_written(text, compute_capability, trace);
   prepare(text, "low word alone", trace, [&] { return shorten_to_low_words(text); });
+  prepare(text, "conditions", trace, [&] { return make_predicates(text); });
   prepare(text, "canonical form", trace, [&] { return make_canonical(text, compute_capability); });
   return lower_tidied(text, flow, compute_capability, trace);
 }

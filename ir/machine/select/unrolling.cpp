@@ -186,8 +186,8 @@ bool stores_to_stepped(const LoweringContext& context, const CountedLoop& loop, 
   return false;
 }
 
-// Counts instructions known in copies, which a trip executes `times`: see is_straight(). Returns true if copies can omit
-// the instruction.
+// Counts instructions known in copies, which a trip executes `times`: see is_straight(). Returns true if copies can
+// omit the instruction.
 bool measure_known(const LoweringContext& context, const KnownInCopies& known, InstructionId id, uint32_t times,
                    Body& body) {
   const Form& form = *context.form(id);
@@ -377,11 +377,10 @@ Unrolling copies_for_unknown_trips(const LoweringContext& context, const Uniform
   Unrolling result;
   result.blocks = loop.blocks;
   result.copies = limit(Heuristic::unknown_trips_copies);
-  result.instructions = (result.copies + 2) * body.work +
-                        2 * (body.inductions + limit(Heuristic::unknown_trips_control)) +
-                        limit(Heuristic::unknown_trips_between) +
-                        (body.counts ? limit(Heuristic::unknown_trips_counter) : 0) +
-                        (body.points ? limit(Heuristic::unknown_trips_pointer) : 0);
+  result.instructions =
+      (result.copies + 2) * body.work + 2 * (body.inductions + limit(Heuristic::unknown_trips_control)) +
+      limit(Heuristic::unknown_trips_between) + (body.counts ? limit(Heuristic::unknown_trips_counter) : 0) +
+      (body.points ? limit(Heuristic::unknown_trips_pointer) : 0);
   return result;
 }
 
@@ -394,8 +393,7 @@ Unrolling unrolling_of(const LoweringContext& context, const UniformValues& toge
   result.blocks = loop.blocks;
   if (*loop.trips > 0 && is_straight(context, *loop.trips, body)) {
     const uint64_t all = *loop.trips * (body.work - body.known_work),
-                   kept = body.work + body.inductions +
-                          heuristic(context.capability, Heuristic::unknown_trips_control);
+                   kept = body.work + body.inductions + heuristic(context.capability, Heuristic::unknown_trips_control);
     result.instructions = all > kept ? static_cast<uint32_t>(all - kept) : 0;
     result.copies = static_cast<uint32_t>(*loop.trips);
     result.straight = true;
