@@ -26,8 +26,10 @@ public:
     }
     if (numbers_.empty()) return false;
     for (BlockId block : function_.layout)
-      for (InstructionId id : function_.instructions_in(block))
+      for (InstructionId id = function_.blocks[block].first, next; id; id = next) {
+        next = function_.instructions[id].next;
         rewrite(id);
+      }
     for (const auto& [value, number] : numbers_)
       function_.values[value].type = ScalarType::pred;
     return true;
@@ -133,6 +135,12 @@ private:
     function_.set_operands(id, operands);
   }
 
+  // The condition itself instead of its negations, which are removed.
+  Operand without_negation(const Operand& operand) const {
+    const auto found = negated_.find(operand.as_value());
+    return found == negated_.end() ? operand : found->second;
+  }
+
   void rewrite(InstructionId id) {
     if (function_.instructions[id].kind != InstructionKind::real) return;
     const std::span<const Operand> read = std::as_const(function_).operands_of(id);
@@ -153,11 +161,13 @@ private:
     }
     if (form.opcode == Opcode::neg) {
       if (const std::optional<int64_t> number = number_of(operands[1]))
-        become(id, "selp.b32", {operands[0], Operand::integer(-*number), Operand::integer(0), operands[1]});
+        become(id, "selp.b32",
+               {operands[0], Operand::integer(-*number), Operand::integer(0), without_negation(operands[1])});
     } else if (form.opcode == Opcode::setp && number_of(operands[1])) {
-      become(id, form.has(Modifier::eq) ? "not.pred" : "mov.pred", {operands[0], operands[1]});
+      become(id, form.has(Modifier::eq) ? "not.pred" : "mov.pred", {operands[0], without_negation(operands[1])});
     } else if (form.opcode == Opcode::slct && operands.size() == 4 && number_of(operands[3])) {
-      become(id, "selp." + std::string(spelling(form.type())), {operands[0], operands[2], operands[1], operands[3]});
+      become(id, "selp." + std::string(spelling(form.type())),
+             {operands[0], operands[2], operands[1], without_negation(operands[3])});
     }
   }
 
@@ -176,6 +186,7 @@ private:
   ValueFlow values_;
   std::vector<bool> in_section_;
   std::map<ValueId, int64_t> numbers_; // conditions, with the number that stands for true
+  std::map<ValueId, Operand> negated_; // what those that are removed negate
 };
 
 } // namespace
