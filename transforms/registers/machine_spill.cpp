@@ -4,9 +4,11 @@
 #include "ir/flow/liveness.h"
 #include "ir/machine/figures/heuristics.h"
 #include "ir/machine/registers/registers.h"
+#include "ir/machine/registers/sinking.h"
 #include "transforms/registers/spill.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 namespace ptxrewrite::transforms {
@@ -192,12 +194,16 @@ private:
 
 } // namespace
 
-MachineSpill machine_spill(const ir::Function& function, uint32_t compute_capability) {
+MachineSpill machine_spill(const ir::Function& text, uint32_t compute_capability) {
   // The estimate reserves registers that the allocator does not know about; the first attempt leaves that many.
   constexpr uint32_t fewest = 16;
   constexpr int tries = 4;
   MachineSpill result;
-  ir::RegisterNeed need = ir::register_need(function, compute_capability);
+  ir::RegisterNeed need = ir::register_need(text, compute_capability);
+  std::optional<ir::Function> sunk;
+  if (need.beyond > 0 && text.is_ssa && !text.module().hardware_form)
+    if (!ir::sink_computations(sunk.emplace(text))) sunk.reset();
+  const ir::Function& function = sunk ? *sunk : text;
   uint32_t limit =
       ir::most_registers(compute_capability) - ir::heuristic(compute_capability, ir::Heuristic::spill_margin);
   if (function.module().hardware_form) limit = 0; // sections do not share local memory with the body

@@ -4,6 +4,7 @@
 #include "ir/flow/liveness.h"
 #include "ir/machine/figures/heuristics.h"
 #include "ir/machine/registers/schedule.h"
+#include "ir/machine/registers/sinking.h"
 #include "ir/machine/select/lowering.h"
 #include "ir/ssa/ssa.h"
 
@@ -125,9 +126,7 @@ uint32_t live_with_early_loads(const Function& function, uint32_t compute_capabi
   return Scheduler(copy, {.compute_capability = compute_capability}).most_live();
 }
 
-} // namespace
-
-RegisterNeed register_need(const Function& function, uint32_t compute_capability) {
+RegisterNeed need_as_ordered(const Function& function, uint32_t compute_capability) {
   const auto limit = [&](Heuristic which) { return heuristic(compute_capability, which); };
   const uint32_t free_registers = limit(Heuristic::overlap_registers);
   Lowering lowering = lower_as_written(function, compute_capability);
@@ -155,6 +154,17 @@ RegisterNeed register_need(const Function& function, uint32_t compute_capability
   worst.beyond = worst.registers > most ? worst.registers - most : 0;
   worst.registers = std::min(worst.registers, most);
   return worst;
+}
+
+} // namespace
+
+RegisterNeed register_need(const Function& function, uint32_t compute_capability) {
+  const RegisterNeed need = need_as_ordered(function, compute_capability);
+  if (need.registers <= heuristic(compute_capability, Heuristic::overlap_registers) || !function.is_ssa) return need;
+  Function sunk = function;
+  if (!sink_computations(sunk)) return need;
+  const RegisterNeed less = need_as_ordered(sunk, compute_capability);
+  return less.registers + less.beyond < need.registers + need.beyond ? less : need;
 }
 
 } // namespace ptxrewrite::ir

@@ -1,0 +1,13 @@
+// Moves computations down to the blocks that read their results, as assemblers do before they allocate registers: front
+// ends that compute all offsets first keep them alive across everything else. SSA form.
+#pragma once
+
+#include "ir/core/function.h"
+
+namespace ptxrewrite::ir {
+
+// An instruction moves into a block that dominates all of its readers, if that is in no deeper loop, and if no more
+// operands than results have to stay alive for it. Returns false if nothing moves.
+bool sink_computations(Function& function);
+
+} // namespace ptxrewrite::ir
