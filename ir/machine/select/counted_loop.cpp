@@ -258,15 +258,46 @@ bool counts_away(const Form& compare, size_t side, int64_t step, bool stays) {
   return step > 0 && ((side == 0) == stays ? greater : less);
 }
 
-// True if only jumps follow the exit, such as the one to the header.
+// Follows blocks that only jump.
+BlockId behind_jumps(const LoweringContext& context, BlockId block) {
+  for (int step = 0; step < most_blocks_between; ++step) {
+    const std::span<const EdgeId> edges = context.function.successors(block);
+    if (edges.size() != 1 || !only_jumps(context, block)) break;
+    block = context.function.edges[edges.front()].to;
+  }
+  return block;
+}
+
+// True if the block goes on at an earlier place of the text without returning to the head of a loop.
+bool goes_back(const LoweringContext& context, const std::vector<BlockId>& layout, BlockId block) {
+  const auto place = [&](BlockId of) { return std::ranges::find(layout, of); };
+  return std::ranges::any_of(context.function.successors(block), [&](EdgeId edge) {
+    const BlockId to = context.function.edges[edge].to;
+    return place(to) <= place(block) && !context.dominators.dominates(to, block);
+  });
+}
+
+// True if only jumps follow the exit, such as the one to the header, and the code behind the loop stands next. ptxas
+// inverts such an exit to jump to the header.
 bool jumps_over_return(const LoweringContext& context, const CountedLoop& loop) {
   if (loop.exit == loop.blocks.back()) return false;
-  return std::ranges::all_of(loop.blocks, [&](BlockId block) {
-    if (context.flow.position(block) <= context.flow.position(loop.exit)) return true;
-    for (InstructionId id : context.function.instructions_in(block))
-      if (context.form(id) && !context.function.is_opcode(id, Opcode::bra)) return false;
-    return true;
-  });
+  BlockId last = loop.exit;
+  const std::vector<BlockId>& layout = context.function.layout;
+  for (BlockId block : loop.blocks) {
+    if (context.flow.position(block) <= context.flow.position(loop.exit)) continue;
+    if (!only_jumps(context, block)) return false;
+    last = block;
+  }
+  for (EdgeId edge : context.function.successors(loop.exit)) {
+    BlockId target = context.function.edges[edge].to;
+    if (loop.contains(target)) continue;
+    const auto jump = std::ranges::find(layout, last),
+               behind = std::ranges::find(layout, behind_jumps(context, target));
+    if (behind < jump || std::any_of(jump + 1, behind, [&](BlockId block) { return !only_jumps(context, block); }))
+      return false;
+    return !goes_back(context, layout, *behind);
+  }
+  return true;
 }
 
 // True if the value is the same in all trips.
