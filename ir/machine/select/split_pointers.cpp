@@ -47,8 +47,14 @@ InstructionId access_with(const LoweringContext& context, ValueId pointer, int d
   return {};
 }
 
-// True if moves are needed to get the words into a pair in each trip.
-bool is_split(const LoweringContext& context, BlockId header, size_t place) {
+// Where moves get the words of a pointer into a pair.
+enum class Moves : uint8_t {
+  none,
+  in_trips,
+  before_too, // before the loop, they take the words of a pair apart
+};
+
+Moves moves_of(const LoweringContext& context, BlockId header, size_t place) {
   const Function& function = context.function;
   bool loops = false, pairs = true, wide_start = true, wide_step = true;
   for (EdgeId edge : context.flow.predecessors(header)) {
@@ -63,7 +69,22 @@ bool is_split(const LoweringContext& context, BlockId header, size_t place) {
     loops = true;
     wide_step &= registers == Registers::wide;
   }
-  return loops && !(wide_start || (wide_step && pairs));
+  if (!loops || (wide_step && pairs)) return Moves::none;
+  return wide_start ? Moves::before_too : Moves::in_trips;
+}
+
+// The last instruction before the loop; invalid if it has several entries.
+InstructionId last_before(const LoweringContext& context, BlockId header) {
+  InstructionId last;
+  for (EdgeId edge : context.flow.predecessors(header)) {
+    const BlockId from = context.function.edges[edge].from;
+    if (context.dominators.dominates(header, from)) continue;
+    if (last) return {};
+    last = context.function.blocks[from].last;
+    while (last && !context.form(last))
+      last = context.function.instructions[last].previous;
+  }
+  return last;
 }
 
 } // namespace
@@ -73,14 +94,19 @@ void weigh_split_pointers(LoweringContext& context, const Lowering& lowering) {
   for (BlockId header : function.layout) {
     if (!context.flow.reachable(header) || lowering.copies_of(header) > 1) continue;
     const std::span<const ValueId> parameters = function.parameters(header);
+    uint16_t apart = 0;
     for (size_t place = 0; place < parameters.size(); ++place) {
       const Value& value = function.values[parameters[place]];
       if (is_float(value.type) || bit_width(value.type) != 64 || value.vector_width != 1) continue;
       const InstructionId access = access_with(context, parameters[place]);
-      if (!access || !is_split(context, header, place)) continue;
+      const Moves moves = access ? moves_of(context, header, place) : Moves::none;
+      if (moves == Moves::none) continue;
       context.costs[access.index()].weight += 2;
-      break; // further accesses can use the pair
+      apart += moves == Moves::before_too ? 2 : 0;
     }
+    // A single pointer keeps one of its words.
+    if (const InstructionId last = apart > 2 ? last_before(context, header) : InstructionId())
+      context.costs[last.index()].weight += apart;
   }
 }
 
