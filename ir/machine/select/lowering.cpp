@@ -24,6 +24,7 @@
 #include "ir/machine/select/convergence.h"
 #include "ir/machine/select/divisions.h"
 #include "ir/machine/select/edge_copies.h"
+#include "ir/machine/select/guarded_accesses.h"
 #include "ir/machine/select/linear_operands.h"
 #include "ir/machine/select/lowering_trace.h"
 #include "ir/machine/select/predicate_registers.h"
@@ -84,6 +85,8 @@ public:
     if (has(capability_, MachineFact::paired_coordinates)) step("texture coordinates", [&] { weigh_coordinates(); });
     step("combined atomics", [&] { weigh_combined_atomics(context_, uniform_); });
     weigh_system_values();
+    step("pairs of zeros", [&] { weigh_zero_pairs(context_); });
+    step("guarded accesses", [&] { weigh_guarded_accesses(context_, together_); });
     step("branches", [&] { weigh_branches(context_, post_dominators_, together_); });
     if (!is_first_generation()) {
       step("copies at edges", [&] { weigh_edge_copies(context_); });

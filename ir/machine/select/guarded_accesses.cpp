@@ -1,0 +1,119 @@
+// Determined by assembling one to four loads of one, two and four words under a predicate, with and without a store
+// under it: see guarded_accesses.h.
+#include "ir/machine/select/guarded_accesses.h"
+
+#include "ir/machine/figures/generations.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+// The instruction that sets the value to zero in its registers.
+InstructionId zero_of(const LoweringContext& context, ValueId value) {
+  const InstructionId id = context.values.definition(value);
+  if (!id || !context.function.is_opcode(id, Opcode::mov) || context.costs[id.index()].weight == 0) return {};
+  const Operand* source = context.source(id, 0);
+  for (int step = 0; step < 4 && source && source->is(OperandKind::value); ++step) {
+    const InstructionId from = context.definition(source);
+    if (!from || !context.function.is_opcode(from, Opcode::mov)) return {};
+    source = context.source(from, 0);
+  }
+  return source && source->is_constant() && source->immediate == 0 ? id : InstructionId();
+}
+
+bool loads_memory(const LoweringContext& context, InstructionId id) {
+  const Form* form = context.form(id);
+  return form && context.needed[id.index()] && form->kind == InstructionClass::load && !form->effects.volatile_result &&
+         (form->space == StateSpace::global || form->space == StateSpace::none);
+}
+
+size_t words_loaded(const LoweringContext& context, InstructionId id) {
+  size_t words = 0;
+  for_each_definition(context.function, id, [&](ValueId value) { words += context.words_of(value); });
+  return words;
+}
+
+// Weighs the only load between two barriers of a block.
+void weigh_alone(LoweringContext& context, const UniformValues& together, InstructionId load) {
+  constexpr size_t long_load = 4; // words
+  const ValueId guard = load ? context.function.instructions[load].guard : ValueId();
+  if (!guard || words_loaded(context, load) >= long_load || bit_width(context.form(load)->type()) < 32) return;
+  const uint16_t gathering = together.uniform(guard) ? 0 : fact(context.capability, MachineFact::gathering);
+  context.costs[load.index()].weight = static_cast<uint16_t>(context.costs[load.index()].weight + 1 + gathering);
+}
+
+void weigh_loads(LoweringContext& context, const UniformValues& together, BlockId block) {
+  InstructionId load;
+  uint32_t loads = 0;
+  const auto end = [&] {
+    if (loads == 1) weigh_alone(context, together, load);
+    loads = 0;
+  };
+  for (InstructionId id : context.function.instructions_in(block)) {
+    const Form* form = context.form(id);
+    if (form && form->effects.barrier) end();
+    if (!loads_memory(context, id)) continue;
+    load = id;
+    ++loads;
+  }
+  end();
+}
+
+bool ends(const LoweringContext& context, BlockId block) {
+  const InstructionId last = context.function.terminator(block);
+  return last && !context.function.instructions[last].guard &&
+         (context.function.is_opcode(last, Opcode::ret) || context.function.is_opcode(last, Opcode::exit));
+}
+
+void weigh_end(LoweringContext& context, BlockId block) {
+  if (!context.function.is_entry || !ends(context, block)) return;
+  for (InstructionId id = context.function.blocks[block].last; id; id = context.function.instructions[id].previous) {
+    const Form* form = context.form(id);
+    if (!form || !(form->effects.writes_memory || form->effects.atomic || form->effects.barrier)) continue;
+    const bool stores = form->kind == InstructionClass::store || form->kind == InstructionClass::atomic;
+    if (stores && context.function.instructions[id].guard) ++context.costs[id.index()].weight;
+    return;
+  }
+}
+
+} // namespace
+
+void weigh_zero_pairs(LoweringContext& context) {
+  if (!context.function.is_ssa || !has(context.capability, MachineFact::zero_pairs)) return;
+  std::vector<bool> joined(context.function.instructions.size());
+  const auto join = [&](InstructionId id) {
+    if (joined[id.index()]) return;
+    joined[id.index()] = true;
+    --context.costs[id.index()].weight;
+  };
+  context.for_each_needed([&](InstructionId id) {
+    const ValueId result = context.result(id);
+    if (result && context.function.values[result].type == ScalarType::f64 && zero_of(context, result) &&
+        context.costs[id.index()].weight == 2)
+      join(id);
+    InstructionId before; // an element of a vector at an even place
+    for (const Operand& operand : context.function.operands_of(id)) {
+      if (!operand.has(OperandFlag::old_value) || !operand.is(OperandKind::value)) continue;
+      const InstructionId zero = zero_of(context, operand.as_value());
+      if (context.words_of(operand.as_value()) == 2) {
+        if (zero && context.costs[zero.index()].weight == 2) join(zero);
+        continue;
+      }
+      if (before && zero && zero != before) join(zero);
+      before = before ? InstructionId() : zero;
+    }
+  });
+}
+
+void weigh_guarded_accesses(LoweringContext& context, const UniformValues& together) {
+  if (!has(context.capability, MachineFact::separate_lanes)) return;
+  for (BlockId block : context.function.layout) {
+    if (!context.flow.reachable(block)) continue;
+    weigh_loads(context, together, block);
+    weigh_end(context, block);
+  }
+}
+
+} // namespace ptxrewrite::ir
