@@ -149,14 +149,15 @@ private:
     if (operands.size() < 2) return;
     const bool makes_condition = operands[0].is(OperandKind::value) && numbers_.contains(operands[0].as_value());
     if (makes_condition) {
-      if (form.opcode == Opcode::set)
+      if (form.opcode == Opcode::set) {
         become(id, "setp." + std::string(comparison_of(form)) + "." + std::string(spelling(form.type(1))), operands);
-      else
-        become(id,
-               form.opcode == Opcode::neg    ? "mov.pred"
-               : form.opcode == Opcode::and_ ? "and.pred"
-                                             : "or.pred",
-               operands);
+      } else if (form.opcode == Opcode::neg) {
+        negated_.emplace(operands[0].as_value(), without_negation(operands[1]));
+        function_.remove(id);
+      } else {
+        become(id, form.opcode == Opcode::and_ ? "and.pred" : "or.pred",
+               {operands[0], without_negation(operands[1]), without_negation(operands[2])});
+      }
       return;
     }
     if (form.opcode == Opcode::neg) {

@@ -1,0 +1,150 @@
+// Causes of differences that public kernels showed, each alone, against ptxas: which loops are copied, conditions as
+// numbers, masks of loaded bytes, accesses under predicates, pointers in loops.
+#include "ir/machine/figures/figures.h"
+#include "ir/machine/select/lowering.h"
+#include "ir/ssa/ssa.h"
+#include "support/ptxas.h"
+#include "tests/unit/grammar/read.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <map>
+
+namespace ptxrewrite::tests::public_code_test {
+
+using namespace ptxrewrite;
+using namespace ptxrewrite::ir;
+
+namespace {
+
+struct Case {
+  const char* name;
+  std::string body;
+  int tolerance = 1; // machine instructions
+};
+
+const std::string load = "ld.global.f32 %f2, [%rd4]; add.s64 %rd4, %rd4, 4; add.f32 %f1, %f1, %f2;\n";
+const std::string count = "add.s32 %r10, %r10, 1; setp.lt.s32 %p1, %r10, ";
+const std::string store = "st.global.f32 [%rd2], %f1; ret;\n";
+
+std::string kernel(const std::string& name, const std::string& body) {
+  return ".visible .entry " + name +
+         "(.param .u64 p, .param .u64 q, .param .u32 n, .param .u32 m)\n{\n"
+         ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<40>; .reg .b64 %rd<40>; .reg .f32 %f<40>;\n"
+         ".shared .align 16 .b8 tile[8192];\n"
+         "ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; ld.param.u32 %r1, [n]; ld.param.u32 %r2, [m];\n"
+         "cvta.to.global.u64 %rd1, %rd1; cvta.to.global.u64 %rd2, %rd2;\n"
+         "mov.u32 %r3, %tid.x; mov.u32 %r4, %ctaid.x; mov.f32 %f1, 0f00000000; mov.u32 %r10, 0;\n"
+         "mul.wide.u32 %rd3, %r3, 4; add.s64 %rd4, %rd1, %rd3; add.s64 %rd5, %rd2, %rd3;\n"
+         "setp.lt.s32 %p4, %r3, %r2; setp.lt.s32 %p5, %r4, %r2;\n" +
+         body + "}\n";
+}
+
+std::string nest(const std::string& inner, const std::string& outer) {
+  return "mov.u32 %r11, 0;\nO: mov.u32 %r10, 0;\nL: " + load + count + inner + "; @%p1 bra L;\n" +
+         "add.s32 %r11, %r11, 1; setp.lt.s32 %p2, %r11, " + outer + "; @%p2 bra O;\n" + store;
+}
+
+// Loops: the sizes of copied and uncopied code differ by far more than the tolerance.
+std::vector<Case> loops() {
+  const std::string skip =
+      "@%p4 bra S; ld.shared.f32 %f3, [tile]; add.f32 %f1, %f1, %f3; st.shared.f32 [tile+4], %f1;\nS: ";
+  const std::string leave = "add.s32 %r10, %r10, 1; setp.ge.s32 %p1, %r10, %r1; @%p1 bra X; bra.uni L;\n";
+  return {
+      {"nest of known trips", nest("8", "4"), 8},
+      {"nest in a loop of unknown trips", nest("4", "%r1"), 10},
+      {"nest that is too long for it", nest("32", "%r1"), 4},
+      {"counter in floating point",
+       "mov.f32 %f9, 0fC0400000;\nL: " + load +
+           "add.f32 %f9, %f9, 0f3F800000; setp.le.f32 %p1, %f9, 0f40400000; @%p1 bra L;\n" + store,
+       4},
+      {"start before the last branch",
+       "@%p4 bra X; mov.f32 %f1, 0f3F800000;\nL: " + load + count + "64; @%p1 bra L;\nX: " + store, 8},
+      {"start behind the last branch",
+       "@%p4 bra X; mov.f32 %f1, 0f3F800000; mov.u32 %r10, 0;\nL: " + load + count + "64; @%p1 bra L;\nX: " + store, 8},
+      {"two entries",
+       "@%p4 bra L; st.global.f32 [%rd2+8], %f1; bar.sync 0; mov.f32 %f1, 0f40000000;\nL: " + load + count +
+           "%r1; @%p1 bra L;\n" + store,
+       10},
+      {"barrier and skipped code", "L: " + skip + "bar.sync 0;\n" + count + "%r1; @%p1 bra L;\n" + store, 5},
+      {"condition in skipped code",
+       "L: " + load + "@%p4 bra S; mul.f32 %f1, %f1, %f1; @%p5 bra S; mul.f32 %f1, %f1, %f1;\nS: " + count +
+           "%r1; @%p1 bra L;\n" + store,
+       4},
+      {"jump over the return", "L: " + load + leave + "X: " + store, 5},
+      {"jump to code that stands elsewhere",
+       "@%p4 bra Z;\nL: " + load + leave + "Z: st.global.f32 [%rd2+4], %f1; ret;\nX: " + store, 8},
+  };
+}
+
+std::vector<Case> sequences() {
+  const std::string guarded =
+      "mul.wide.s32 %rd6, %r3, 16; add.s64 %rd6, %rd1, %rd6; mov.u32 %r20, 0; mov.u32 %r21, 0;\n";
+  return {
+      {"condition as a number",
+       "set.lt.u32.u32 %r20, %r3, %r1; neg.s32 %r21, %r20; set.lt.u32.u32 %r22, %r4, %r2; neg.s32 %r23, %r22;"
+       "and.b32 %r24, %r21, %r23; setp.eq.s32 %p1, %r24, 0; @%p1 bra X; st.global.u32 [%rd5], %r3; bar.sync 0;\nX: "
+       "ret;\n"},
+      {"number of a condition",
+       "set.lt.u32.u32 %r20, %r3, %r1; neg.s32 %r21, %r20; st.global.u32 [%rd5], %r21; ret;\n"},
+      {"mask of a byte",
+       "ld.global.u8 %h1, [%rd4]; cvt.u32.u16 %r20, %h1; and.b32 %r21, %r20, 255; st.global.u32 [%rd5], %r21; ret;\n"},
+      {"mask of a part of a byte",
+       "ld.global.u8 %h1, [%rd4]; cvt.u32.u16 %r20, %h1; and.b32 %r21, %r20, 7; st.global.u32 [%rd5], %r21; ret;\n"},
+      {"load alone under a predicate", guarded + "@%p4 ld.global.u32 %r20, [%rd6]; st.global.u32 [%rd5], %r20; ret;\n"},
+      {"two loads under a predicate", guarded + "@%p4 ld.global.u32 %r20, [%rd6]; @%p4 ld.global.u32 %r21, [%rd6+4096];"
+                                                "add.s32 %r20, %r20, %r21; st.global.u32 [%rd5], %r20; ret;\n"},
+      {"pair of zeros", guarded +
+                            "mov.u32 %r22, 0; mov.u32 %r23, 0; @%p4 ld.global.v4.u32 {%r20, %r21, %r22, %r23}, [%rd6];"
+                            "add.s32 %r20, %r20, %r21; add.s32 %r22, %r22, %r23; add.s32 %r20, %r20, %r22;"
+                            "st.global.u32 [%rd5], %r20; ret;\n"},
+      {"last store under a predicate", "@%p4 st.global.u32 [%rd5], %r3; ret;\n"},
+      {"pointers of a loop",
+       "L: .pragma \"nounroll\";\nld.global.f32 %f2, [%rd4]; ld.global.f32 %f3, [%rd5]; add.f32 %f1, %f1, %f2;"
+       "add.f32 %f1, %f1, %f3; add.s64 %rd4, %rd4, 32768; add.s64 %rd5, %rd5, 32768;\n" +
+           count +
+           "%r1; @%p1 bra L;\nld.param.u64 %rd7, [q]; cvta.to.global.u64 %rd7, %rd7;"
+           "st.global.f32 [%rd7], %f1; ret;\n",
+       2},
+  };
+}
+
+void compare(const std::vector<Case>& cases, uint32_t capability) {
+  for (const Case& one : cases) {
+    const std::string target = "sm_" + std::to_string(capability);
+    const std::string text = ".version 8.0\n.target " + target + "\n.address_size 64\n" + kernel("k", one.body);
+    Result<FiguresByFunction> real = machine_figures(text, target);
+    REQUIRE_MESSAGE(real.ok(), one.name);
+    ReadText read(text);
+    REQUIRE_MESSAGE(read.ok(), read.messages());
+    Function& function = *read.module->functions.front();
+    REQUIRE(construct_ssa(function).ok());
+    const int estimated = static_cast<int>(lower(function, capability).static_instructions());
+    const int by_ptxas = static_cast<int>(real->at("k").instructions);
+    INFO(target << ", " << std::string(one.name) << ": " << by_ptxas << " by ptxas, " << estimated << " estimated");
+    CHECK(std::abs(estimated - by_ptxas) <= one.tolerance);
+  }
+}
+
+} // namespace
+
+TEST_CASE("loops of public kernels") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (uint32_t capability : {80u, 90u})
+    compare(loops(), capability);
+}
+
+TEST_CASE("sequences of public kernels") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (uint32_t capability : {75u, 80u})
+    compare(sequences(), capability);
+}
+
+} // namespace ptxrewrite::tests::public_code_test
