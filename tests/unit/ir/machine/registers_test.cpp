@@ -52,6 +52,35 @@ TEST_CASE("values that are live at the same time have registers of their own") {
       }
 }
 
+TEST_CASE("loads of shared memory are issued next to their readers") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  // All loads first, then their readers.
+  std::string loads, sums;
+  for (unsigned i = 0; i < 60; ++i) {
+    const std::string number = std::to_string(i);
+    loads += "ld.shared.f32 %f" + number + ", [%r2+" + std::to_string(36 * i) + "];\n";
+    sums += "fma.rn.f32 %s, %s, %s, %f" + number + ";\n";
+  }
+  const std::string ptx = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n"
+                          ".reg .b64 %a; .reg .b32 %r<80>; .reg .f32 %f<80>, %s; .shared .b8 tile[8192];\n"
+                          "ld.param.u64 %a, [p]; mov.u32 %r1, %tid.x; shl.b32 %r3, %r1, 2; mov.u32 %r2, tile;\n"
+                          "add.s32 %r2, %r2, %r3; mov.f32 %s, 0f3F800000;\n" +
+                          loads + sums + "st.global.f32 [%a], %s; ret;\n}\n";
+  ReadText text(ptx);
+  REQUIRE(text.ok());
+  REQUIRE(construct_ssa(text.function()).ok());
+  const int need = static_cast<int>(register_need(text.function(), 80).registers);
+  Result<FiguresByFunction> figures = machine_figures(ptx, "sm_80");
+  REQUIRE(figures.ok());
+  const int real = static_cast<int>(figures->at("k").registers);
+  INFO(need << " estimated, " << real << " by ptxas");
+  CHECK(real <= 32);
+  CHECK(need <= 32); // the estimate fills the registers that cost no warps
+}
+
 TEST_CASE("predicates are counted apart") {
   ReadText text(kernel("ld.global.u32 %r1, [%rd1]; setp.lt.u32 %p1, %r1, 5; setp.lt.u32 %p2, %r1, 9; bar.sync 0;\n"
                        "@%p1 st.global.u32 [%rd1], %r1; @%p2 st.global.u32 [%rd1+4], %r1;"));
