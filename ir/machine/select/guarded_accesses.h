@@ -10,8 +10,8 @@ namespace ptxrewrite::ir {
 // neighbouring registers.
 void weigh_zero_pairs(LoweringContext& context);
 
-// A load under a predicate is behind a branch, unless there are others that it can overlap with. If the last access of a
-// kernel is under a predicate, the lanes without it end before.
+// A load under a predicate is behind a branch, unless there are others that it can overlap with. If the last access of
+// a kernel is under a predicate, the lanes without it end before.
 void weigh_guarded_accesses(LoweringContext& context, const UniformValues& together);
 
 } // namespace ptxrewrite::ir

@@ -89,7 +89,8 @@ std::vector<Case> sequences() {
       {"number of a condition",
        "set.lt.u32.u32 %r20, %r3, %r1; neg.s32 %r21, %r20; st.global.u32 [%rd5], %r21; ret;\n"},
       {"mask of a byte",
-       "ld.global.u8 %h1, [%rd4]; cvt.u32.u16 %r20, %h1; and.b32 %r21, %r20, 255; st.global.u32 [%rd5], %r21; ret;\n"},
+       "ld.global.u8 %h1, [%rd4]; cvt.u32.u16 %r20, %h1; and.b32 %r21, %r20, 255; st.global.u32 [%rd5], %r21; ret;\n",
+       0},
       {"mask of a part of a byte",
        "ld.global.u8 %h1, [%rd4]; cvt.u32.u16 %r20, %h1; and.b32 %r21, %r20, 7; st.global.u32 [%rd5], %r21; ret;\n"},
       {"load alone under a predicate", guarded + "@%p4 ld.global.u32 %r20, [%rd6]; st.global.u32 [%rd5], %r20; ret;\n"},
@@ -99,7 +100,7 @@ std::vector<Case> sequences() {
                             "mov.u32 %r22, 0; mov.u32 %r23, 0; @%p4 ld.global.v4.u32 {%r20, %r21, %r22, %r23}, [%rd6];"
                             "add.s32 %r20, %r20, %r21; add.s32 %r22, %r22, %r23; add.s32 %r20, %r20, %r22;"
                             "st.global.u32 [%rd5], %r20; ret;\n"},
-      {"last store under a predicate", "@%p4 st.global.u32 [%rd5], %r3; ret;\n"},
+      {"last store under a predicate", "ld.global.u32 %r20, [%rd4]; @%p4 st.global.u32 [%rd5], %r20; ret;\n", 0},
       {"pointers of a loop",
        "L: .pragma \"nounroll\";\nld.global.f32 %f2, [%rd4]; ld.global.f32 %f3, [%rd5]; add.f32 %f1, %f1, %f2;"
        "add.f32 %f1, %f1, %f3; add.s64 %rd4, %rd4, 32768; add.s64 %rd5, %rd5, 32768;\n" +
