@@ -21,8 +21,8 @@ public:
   GainBound(const ir::Function& original, AnalysisCache& analyses);
 
   // An assembler also combines instructions that are not neighbours. Of 1,494 candidates of public kernels that won, 2
-  // had saved more than the cost of changes, the worst 2.8 times as much.
-  static constexpr double usual_slack = 3;
+  // had saved more than the cost of changes, the worst 2.8 times as much; of 219 of the samples one 3.3 times.
+  static constexpr double usual_slack = 3.5;
 
   // Upper bound of the candidate's saving, in the unit of KernelCost::weighted: the cost of the changed and dead
   // instructions and their neighbours, times `slack`.
