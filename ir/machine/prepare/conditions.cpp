@@ -22,8 +22,7 @@ public:
 
   bool run() {
     find();
-    while (drop_read_as_numbers()) {
-    }
+    drop_read_as_numbers();
     if (numbers_.empty()) return false;
     for (BlockId block : function_.layout)
       for (InstructionId id = function_.blocks[block].first, next; id; id = next) {
@@ -119,15 +118,22 @@ private:
     return true;
   }
 
-  bool drop_read_as_numbers() {
-    const size_t before = numbers_.size();
-    std::erase_if(numbers_, [&](const auto& entry) { return !is_read_as_condition(entry.first); });
-    // What is made of dropped ones is none, either.
-    std::erase_if(numbers_, [&](const auto& entry) {
-      const InstructionId id = values_.definition(entry.first);
-      return !is_comparison(id) && !combined(id);
-    });
-    return numbers_.size() != before;
+  // If one is dropped, those that it is made of and those that are made of it are examined again.
+  void drop_read_as_numbers() {
+    std::vector<ValueId> work;
+    for (const auto& [value, number] : numbers_)
+      work.push_back(value);
+    while (!work.empty()) {
+      const ValueId value = work.back();
+      work.pop_back();
+      if (!numbers_.contains(value)) continue;
+      const InstructionId id = values_.definition(value);
+      if (is_read_as_condition(value) && (is_comparison(id) || combined(id))) continue;
+      numbers_.erase(value);
+      for_each_use(function_, id, [&](ValueId operand) { work.push_back(operand); });
+      for (InstructionId reader : values_.readers(value))
+        for_each_definition(function_, reader, [&](ValueId made) { work.push_back(made); });
+    }
   }
 
   void become(InstructionId id, std::string_view mnemonic, std::vector<Operand> operands) {

@@ -55,7 +55,8 @@ struct LoweringContext {
   std::vector<bool> uniform = {};                          // by InstructionId: 32-bit work on the uniform datapath
   // The part of an instruction's cost that moves constants into registers before it.
   std::map<InstructionId, uint16_t> constant_moves = {};
-  std::vector<bool> in_section = {}; // by InstructionId: in a section of a hardware form, executed as written
+  std::vector<bool> in_section = {};        // by InstructionId: in a section of a hardware form, executed as written
+  std::vector<uint32_t> layout_places = {}; // by BlockId: position in the text
 
   mutable std::vector<uint8_t> sources = {}; // by ValueId: 1 + its ValueSource, 0 if not asked for yet
 

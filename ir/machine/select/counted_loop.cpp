@@ -25,6 +25,12 @@ std::optional<int64_t> literal(const LoweringContext& context, const Operand* op
   return std::nullopt;
 }
 
+// The sum or difference of a number and a literal, modulo 2^64.
+int64_t moved_by(const Form& form, int64_t number, int64_t literal) {
+  const auto distance = static_cast<uint64_t>(literal);
+  return static_cast<int64_t>(static_cast<uint64_t>(number) + (form.opcode == Opcode::sub ? 0 - distance : distance));
+}
+
 // The blocks of the loop in reverse post-order; empty if they are too many, if the header does not dominate them, or if
 // they contain a loop that is not in `straight`.
 std::vector<BlockId> loop_of(const LoweringContext& context, const StraightLoops& straight, BlockId header) {
@@ -97,7 +103,7 @@ std::optional<size_t> stepped_parameter(const LoweringContext& context, const Co
   const Operand* base = context.source(increment, 0);
   std::optional<int64_t> constant = literal(context, context.source(increment, 1));
   if (!constant || !base || !base->is(OperandKind::value)) return std::nullopt;
-  step = form->opcode == Opcode::sub ? -*constant : *constant;
+  step = moved_by(*form, 0, *constant);
   std::span<const ValueId> parameters = function.parameters(loop.header());
   auto place = std::ranges::find(parameters, base->as_value());
   if (place == parameters.end()) return std::nullopt;
@@ -214,7 +220,7 @@ Moved moved_parameter(const LoweringContext& context, const CountedLoop& loop, V
     const Operand* base = context.source(id, 0);
     const std::optional<int64_t> constant = literal(context, context.source(id, 1));
     if (!constant || !base || !base->is(OperandKind::value)) return {};
-    moved.distance += form->opcode == Opcode::sub ? -*constant : *constant;
+    moved.distance = moved_by(*form, moved.distance, *constant);
     value = base->as_value();
   }
   return {};
@@ -269,11 +275,11 @@ BlockId behind_jumps(const LoweringContext& context, BlockId block) {
 }
 
 // True if the block goes on at an earlier place of the text without returning to the head of a loop.
-bool goes_back(const LoweringContext& context, const std::vector<BlockId>& layout, BlockId block) {
-  const auto place = [&](BlockId of) { return std::ranges::find(layout, of); };
+bool goes_back(const LoweringContext& context, BlockId block) {
+  const std::vector<uint32_t>& places = context.layout_places;
   return std::ranges::any_of(context.function.successors(block), [&](EdgeId edge) {
     const BlockId to = context.function.edges[edge].to;
-    return place(to) <= place(block) && !context.dominators.dominates(to, block);
+    return places[to.index()] <= places[block.index()] && !context.dominators.dominates(to, block);
   });
 }
 
@@ -282,7 +288,6 @@ bool goes_back(const LoweringContext& context, const std::vector<BlockId>& layou
 bool jumps_over_return(const LoweringContext& context, const CountedLoop& loop) {
   if (loop.exit == loop.blocks.back()) return false;
   BlockId last = loop.exit;
-  const std::vector<BlockId>& layout = context.function.layout;
   for (BlockId block : loop.blocks) {
     if (context.flow.position(block) <= context.flow.position(loop.exit)) continue;
     if (!only_jumps(context, block)) return false;
@@ -291,11 +296,14 @@ bool jumps_over_return(const LoweringContext& context, const CountedLoop& loop) 
   for (EdgeId edge : context.function.successors(loop.exit)) {
     BlockId target = context.function.edges[edge].to;
     if (loop.contains(target)) continue;
-    const auto jump = std::ranges::find(layout, last),
-               behind = std::ranges::find(layout, behind_jumps(context, target));
-    if (behind < jump || std::any_of(jump + 1, behind, [&](BlockId block) { return !only_jumps(context, block); }))
+    const BlockId behind = behind_jumps(context, target);
+    const uint32_t jump_place = context.layout_places[last.index()], place = context.layout_places[behind.index()];
+    if (place < jump_place) return false;
+    const auto begin = context.function.layout.begin();
+    if (std::any_of(begin + jump_place + 1, begin + std::max(place, jump_place + 1),
+                    [&](BlockId block) { return !only_jumps(context, block); }))
       return false;
-    return !goes_back(context, layout, *behind);
+    return !goes_back(context, behind);
   }
   return true;
 }

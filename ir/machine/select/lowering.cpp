@@ -65,6 +65,9 @@ public:
         tracer_(context_, trace) {
     context_.in_section.assign(function.instructions.size(), false);
     context_.uniform.assign(function.instructions.size(), false);
+    context_.layout_places.resize(function.blocks.size());
+    for (uint32_t place = 0; place < function.layout.size(); ++place)
+      context_.layout_places[function.layout[place].index()] = place;
     if (is_first_generation()) context_.low_halves = low_halves(function);
   }
 
