@@ -340,7 +340,12 @@ MachineCode::MachineCode(const ir::Machine& machine, std::span<const Site> sites
       register_count_ += static_cast<uint32_t>(function->values.size());
     }
     if (function->instructions[id].kind != ir::InstructionKind::real) continue;
-    SiteCode& code = sites_[number] = code_of(machine, function->form_of(id), cost(*function, id));
+    // No-operations take issue slots alone.
+    const uint16_t idle = code_is == CodeIs::ptx ? uint16_t{0} : lowering(*function).idle_instructions(id);
+    ir::InstructionCost own = cost(*function, id);
+    own.weight = static_cast<uint16_t>(own.weight - idle);
+    SiteCode& code = sites_[number] = code_of(machine, function->form_of(id), own);
+    code.instructions += idle;
     const auto& [base, in_file, straight] = place->second;
     code.piece = straight.piece[id.index()];
     code.place = straight.place[id.index()];

@@ -23,6 +23,7 @@
 #include "ir/machine/select/combined_atomics.h"
 #include "ir/machine/select/convergence.h"
 #include "ir/machine/select/divisions.h"
+#include "ir/machine/select/double_spacing.h"
 #include "ir/machine/select/edge_copies.h"
 #include "ir/machine/select/guarded_accesses.h"
 #include "ir/machine/select/linear_operands.h"
@@ -97,6 +98,7 @@ public:
     }
     if (has(capability_, MachineFact::separate_lanes))
       step("waiting loop", [&] { weigh_waiting_loops(context_, flow_, together_); });
+    step("spacing of double precision", [&] { result_.subroutines_ += weigh_double_spacing(context_, result_.idle_); });
     result_.register_units_.assign(function_.values.size(), 0);
     for (ValueId value : function_.values.ids())
       result_.register_units_[value.index()] = units_of(value);

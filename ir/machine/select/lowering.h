@@ -29,6 +29,12 @@ public:
   // Cost of any instruction of the function; 0 for those that are unreachable, dead or not real instructions.
   const InstructionCost& cost(InstructionId id) const { return costs_[id.index()]; }
 
+  // Those of cost(id).weight that do nothing: see double_spacing.h.
+  uint16_t idle_instructions(InstructionId id) const {
+    const auto found = idle_.find(id);
+    return found == idle_.end() ? uint16_t{0} : found->second;
+  }
+
   // Adds machine instructions at `id` that no PTX instruction corresponds to: spills to local memory.
   void add_beside(InstructionId id, uint16_t instructions) { costs_[id.index()].weight += instructions; }
 
@@ -72,6 +78,7 @@ private:
   uint32_t prologue_uniform_ = 0;
   uint32_t unrolled_ = 0;
   std::map<BlockId, uint32_t> copies_;
+  std::map<InstructionId, uint16_t> idle_;
   uint32_t subroutines_ = 0; // modulo 2^32 during summation
 };
 

@@ -148,4 +148,53 @@ TEST_CASE("sequences of public kernels") {
     compare(sequences(), capability);
 }
 
+// No-operations between instructions of double precision: what sm_103 takes beyond sm_100.
+TEST_CASE("spacing of double precision") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  const std::string begin = ".reg .f64 %d<9>; ld.global.f64 %d1, [%rd4]; ld.global.f64 %d2, [%rd4+8];\n";
+  const std::string end = "st.global.f64 [%rd5], %d3; ret;\n";
+  const std::string fma = "fma.rn.f64 %d3, %d3, %d1, %d2;\n", div = "div.rn.f64 %d3, %d3, %d1;\n";
+  const std::string start = "mul.f64 %d3, %d1, %d2;\n";
+  std::string work = "mov.b64 {%r20, %r21}, %d3;\n";
+  for (int i = 0; i < 16; ++i)
+    work += "mad.lo.s32 %r20, %r20, %r3, %r20;\n";
+  const std::vector<Case> cases = {
+      {"one", start, 0},
+      {"three", start + fma + fma},
+      {"five", start + fma + fma + fma + fma},
+      {"conversions", start + "cvt.rzi.s32.f64 %r20, %d3; cvt.rn.f64.s32 %d3, %r20;\n"},
+      {"division", div},
+      {"two divisions", start + div + div},
+      {"reciprocal", start + "rcp.rn.f64 %d3, %d3;\n"},
+      {"square root", start + "sqrt.rn.f64 %d3, %d3;\n"},
+      {"reciprocal square root", start + "rsqrt.approx.f64 %d3, %d3;\n"},
+      {"integer work between", start + work + fma + "st.global.u32 [%rd5+8], %r20;\n", 2},
+  };
+  for (const Case& one : cases) {
+    int by_ptxas = 0, estimated = 0;
+    for (const auto& [capability, sign] : {std::pair(100u, -1), std::pair(103u, 1)}) {
+      const std::string target = "sm_" + std::to_string(capability);
+      std::string body = begin + one.body + end;
+      if (one.body == div) body = begin + "mov.f64 %d3, %d2;\n" + div + end;
+      const std::string text = ".version 8.8\n.target " + target + "\n.address_size 64\n" + kernel("k", body);
+      Result<FiguresByFunction> real = machine_figures(text, target);
+      if (!real) {
+        MESSAGE("skipped: this ptxas does not make code for " << target);
+        return;
+      }
+      ReadText read(text);
+      REQUIRE_MESSAGE(read.ok(), read.messages());
+      Function& function = *read.module->functions.front();
+      REQUIRE(construct_ssa(function).ok());
+      estimated += sign * static_cast<int>(lower(function, capability).static_instructions());
+      by_ptxas += sign * static_cast<int>(real->at("k").instructions);
+    }
+    INFO(std::string(one.name) << ": " << by_ptxas << " more by ptxas, " << estimated << " estimated");
+    CHECK(std::abs(estimated - by_ptxas) <= one.tolerance);
+  }
+}
+
 } // namespace ptxrewrite::tests::public_code_test
