@@ -69,7 +69,8 @@ constexpr uint32_t flag_a_in_bytes = 1, flag_b_in_bytes = 2;
 
 uint32_t element(NarrowKind kind, uint32_t packed, unsigned index, bool in_bytes) {
   const unsigned width = width_of(kind);
-  return packed >> (index * (in_bytes ? 8 : width)) & static_cast<uint32_t>((uint64_t{1} << width) - 1);
+  // NOLINTNEXTLINE(clang-analyzer-core.BitwiseShift): these kinds have 4 to 8 bits
+  return packed >> (index * (in_bytes ? 8 : width)) & ((1u << width) - 1);
 }
 
 template <Arithmetic operation>

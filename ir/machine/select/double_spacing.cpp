@@ -32,13 +32,13 @@ public:
       uint32_t clocks = 0; // since the last one
       for (InstructionId id : context_.function.instructions_in(block)) {
         const Form* form = context_.form(id);
-        const InstructionCost& cost = context_.costs[id.index()];
+        const InstructionCost cost = context_.costs[id.index()];
         if (!form || cost.weight + cost.uniform == 0) continue;
         if (is_double(*form, cost)) {
           const uint32_t before = is_first ? 0 : between(clocks);
           add(id, before + inside(*form));
           is_first = false;
-          clocks = 0;
+          clocks = clocks_behind(*form, cost);
         } else {
           clocks += clocks_of_other * (cost.weight + cost.uniform);
         }
@@ -56,6 +56,12 @@ private:
     const bool converts = form.kind == InstructionClass::conversion && cost.pipe == Pipe::special &&
                           std::ranges::find(form.types, ScalarType::f64) != form.types.end();
     return converts || cost.pipe == Pipe::fp64;
+  }
+
+  // A minimum is a comparison and, behind it, selections; other expansions end in double precision.
+  static uint32_t clocks_behind(const Form& form, const InstructionCost& cost) {
+    const bool selects = form.opcode == Opcode::min || form.opcode == Opcode::max;
+    return selects ? clocks_of_other * (cost.weight - 1u) : 0;
   }
 
   uint32_t between(uint32_t clocks) const {

@@ -168,6 +168,7 @@ TEST_CASE("spacing of double precision") {
       {"conversions", start + "cvt.rzi.s32.f64 %r20, %d3; cvt.rn.f64.s32 %d3, %r20;\n"},
       {"division", div},
       {"two divisions", start + div + div},
+      {"minima", "mov.f64 %d3, %d2;\nmin.f64 %d3, %d3, %d1;\nmin.f64 %d3, %d3, %d2;\nmax.f64 %d3, %d3, %d1;\n"},
       {"reciprocal", start + "rcp.rn.f64 %d3, %d3;\n"},
       {"square root", start + "sqrt.rn.f64 %d3, %d3;\n"},
       {"reciprocal square root", start + "rsqrt.approx.f64 %d3, %d3;\n"},
