@@ -29,6 +29,7 @@ void unpack_fragment(const Collective& all, unsigned first, const Fragment& frag
     const Register* lanes = all.listed(first + reg, storage);
     for (unsigned lane = 0; lane < warp_size; ++lane)
       for (unsigned i = 0; i < count; ++i)
+        // NOLINTNEXTLINE(clang-analyzer-core.BitwiseShift): a register has `count` elements of `bits`
         elements[*place++] = (static_cast<uint64_t>(lanes[lane]) >> (i * bits)) & mask;
   }
 }

@@ -108,7 +108,8 @@ private:
     });
   }
 
-  // Moves an instruction down to the first reader of its results in the block; a load stops at what it must not pass.
+  // Moves an instruction down, to just before the first instruction of the block that reads its results. A load is not
+  // moved across stores, barriers, calls and branches.
   bool delay(InstructionId id, bool loads) {
     const BlockId block = function_.instructions[id].block;
     uint32_t place = UINT32_MAX, made = 0;

@@ -58,7 +58,8 @@ private:
     return converts || cost.pipe == Pipe::fp64;
   }
 
-  // A minimum is a comparison and, behind it, selections; other expansions end in double precision.
+  // The comparison of a minimum or maximum runs on the double-precision unit, the selections after it do not. Other
+  // expansions end with a double-precision instruction.
   static uint32_t clocks_behind(const Form& form, const InstructionCost& cost) {
     const bool selects = form.opcode == Opcode::min || form.opcode == Opcode::max;
     return selects ? clocks_of_other * (cost.weight - 1u) : 0;
