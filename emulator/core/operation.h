@@ -71,6 +71,8 @@ class OperationTable {
 public:
   // `pattern` must outlive the table (a literal does).
   template <auto function> void row(std::string_view pattern);
+  // The same with a handler of its own, which must compute what lane_handler<function> does.
+  template <auto function> void row(std::string_view pattern, Handler handler);
   // Every form of the opcode that matches the pattern is decoded by `decoder`.
   void special(std::string_view pattern, SpecialDecoder decoder);
 
@@ -117,8 +119,12 @@ template <auto function, class R, class... P> struct DescribeOperation<LaneHandl
 } // namespace detail
 
 template <auto function> void OperationTable::row(std::string_view pattern) {
+  row<function>(pattern, lane_handler<function>);
+}
+
+template <auto function> void OperationTable::row(std::string_view pattern, Handler handler) {
   Operation operation;
-  operation.handler = lane_handler<function>;
+  operation.handler = handler;
   detail::DescribeOperation<LaneHandlerOf<function>>::fill(operation);
   add(pattern, std::move(operation));
 }

@@ -16,6 +16,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 
 namespace ptxrewrite::emulator::semantics {
 
@@ -89,19 +90,24 @@ inline double log2_wide(double x) {
   return exponent + s * polynomial(s * s, series);
 }
 
-// x / (2 pi) minus the nearest integer, for any finite f32. 1 / (2 pi) is split into pieces of 29 bits, so that the
-// products with the 24 bits of an f32 are exact, and so is the subtraction of the integral part.
+// 1 / (2 pi) in pieces of 29 bits: their products with the 24 bits of an f32 are exact.
+constexpr double inverse_circle[] = {0x1.45f306dp-3,   0x1.9391054p-32,  0x1.4fe13abp-61, 0x1.d1f534dp-90,
+                                     0x1.b81b6c5p-119, 0x1.5993c43p-150, 0x1.2083fcap-179};
+// Below this magnitude only the product with the first piece has an integral part.
+constexpr float few_turns = 0x1p30f;
+
+// x / (2 pi) minus the nearest integer, for any finite f32. The subtraction of an integral part is exact, too.
 inline double turns(float x) {
-  constexpr double pieces[] = {0x1.45f306dp-3,   0x1.9391054p-32,  0x1.4fe13abp-61, 0x1.d1f534dp-90,
-                               0x1.b81b6c5p-119, 0x1.5993c43p-150, 0x1.2083fcap-179};
   double sum = 0;
 #pragma GCC unroll 8
-  for (double piece : pieces) {
+  for (double piece : inverse_circle) {
     const double product = static_cast<double>(x) * piece;
     sum += product - __builtin_rint(product);
   }
   return sum - __builtin_rint(sum);
 }
+// Smaller angles are their own sine: in turns they would be subnormal.
+constexpr float tiny_angle = 0x1p-102f;
 
 // The sine of an angle in turns, |turns| <= 1.
 inline double sine_of_turns(double turns) {
@@ -157,8 +163,7 @@ inline double rsqrt_approx(double a) {
 
 template <bool Flush = false> inline float sin_approx(float a) {
   const float x = flushed(a);
-  // -0 and the smallest numbers, whose value in turns would be subnormal, are returned as their own sine.
-  const bool tiny = magnitude_bits(x) < 0x00800000 + (24 << 23);
+  const bool tiny = magnitude_bits(x) < to_bits(detail::tiny_angle); // -0, too
   const float sine = static_cast<float>(detail::sine_of_turns(detail::turns(x)));
   return magnitude_bits(x) >= FloatTraits<float>::infinity ? canonical_nan<float>()
          : tiny                                            ? x

@@ -1,12 +1,12 @@
 // The vector instructions of the host, where faster code than that of the compiler's -march exists.
 #pragma once
 
-#if defined(__x86_64__)
-
 #include <cstdlib>
 #include <string_view>
 
 namespace ptxrewrite::emulator::semantics {
+
+#if defined(__x86_64__)
 
 // AVX-512 with its extensions of Skylake's servers. PTXREWRITE_HOST_VECTORS=avx2 in the environment hides it, so that a
 // test runs what hosts without it run.
@@ -20,6 +20,12 @@ inline bool host_has_avx512() {
   return has;
 }
 
-} // namespace ptxrewrite::emulator::semantics
+#else
+
+constexpr bool host_has_avx512() {
+  return false;
+}
 
 #endif
+
+} // namespace ptxrewrite::emulator::semantics

@@ -64,13 +64,14 @@ template <Overflow Mode> constexpr uint32_t shf_r(uint32_t a, uint32_t b, uint32
 
 enum class PermuteMode : uint8_t { f4e, b4e, rc8, ecl, ecr, rc16 };
 
-// Selects bytes of b:a by the four low nibbles of the selector; a nibble's top bit selects the byte's sign.
+// Selects bytes of b:a by the four low nibbles of the selector; a nibble's top bit selects the byte's sign. In words of
+// 32 bits, of which a vector of the host has twice as many as of 64.
 constexpr uint32_t prmt(uint32_t a, uint32_t b, uint32_t selector) {
-  const uint64_t bytes = (uint64_t{b} << 32) | a;
   uint32_t result = 0;
   for (unsigned i = 0; i < 4; ++i) {
-    const uint32_t nibble = (selector >> (4 * i)) & 0xf;
-    const uint32_t byte = static_cast<uint32_t>(bytes >> (8 * (nibble & 7))) & 0xff;
+    const uint32_t nibble = selector >> (4 * i);
+    const uint32_t word = nibble & 4 ? b : a;
+    const uint32_t byte = (word >> (8 * (nibble & 3))) & 0xff;
     const uint32_t sign = 0u - (byte >> 7);
     result |= ((nibble & 8 ? sign : byte) & 0xff) << (8 * i);
   }

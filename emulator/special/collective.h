@@ -47,6 +47,13 @@ public:
   template <class T, class Compute> void write(unsigned destination, Compute&& compute) const {
     write_at<T>([destination](const MicroOp& op, const Activation&) { return op.destination[destination]; }, compute);
   }
+  // Where a destination of the operand list is written as a whole: no lane is missing, none comes from elsewhere.
+  // nullptr otherwise.
+  template <class T> T* whole_listed(unsigned index) const {
+    if (own_ != full_mask || !warp_.gathered.empty()) return nullptr;
+    const LaneRef target = warp_.activation->function->lists[op_.extra + index];
+    return target ? warp_.lanes<T>(target) : nullptr;
+  }
   template <class T, class Compute> void write_listed(unsigned index, Compute&& compute) const {
     write_at<T>([index](const MicroOp& op,
                         const Activation& activation) { return activation.function->lists[op.extra + index]; },

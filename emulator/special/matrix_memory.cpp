@@ -2,6 +2,7 @@
 // 9.7.14.5.15 to 17 and 9.7.14.4). The table also gets the instructions on sparse vectors (sparse_vectors.h).
 #include "emulator/core/address.h"
 #include "emulator/core/watch.h"
+#include "emulator/semantics/wide_transpose.h"
 #include "emulator/special/matrix.h"
 #include "emulator/special/sparse_vectors.h"
 #include "emulator/tiles/matrix_tile.h"
@@ -105,52 +106,123 @@ bool find_rows(const Collective& all, const uint64_t* addresses, unsigned count,
   return true;
 }
 
+constexpr unsigned side = 8;
+constexpr unsigned most_matrices = warp_size / side;
+
+// The same for 32-bit addresses that no watcher sees and that come from one place, without the lanes' 64-bit addresses.
+// `count`: a multiple of `side`. `offsets`: in the block's shared memory.
+bool find_narrow_rows(const Collective& all, unsigned count, uint32_t bytes, uint32_t (&offsets)[warp_size]) {
+  const Warp& warp = all.warp();
+  const Block& block = *warp.block;
+  if (!(all.op().flags & flag_narrow) || space_of(all.op()) != Space::shared || block.cluster || block.watch_memory ||
+      !warp.gathered.empty() || block.shared_bytes < bytes)
+    return false;
+  const auto limit = static_cast<uint32_t>(std::min<uint64_t>(block.shared_bytes - bytes, UINT32_MAX));
+  const auto add = static_cast<uint32_t>(all.op().immediate);
+  const uint32_t* base = warp.lanes<uint32_t>(all.op().source[0]);
+  using Words = uint32_t __attribute__((vector_size(side * sizeof(uint32_t))));
+  Words bad = {};
+  for (unsigned first = 0; first < count; first += side) {
+    Words places;
+    std::memcpy(&places, base + first, sizeof places);
+    places += add;
+    bad |= (Words)(places > limit) | (places & (bytes - 1));
+    std::memcpy(offsets + first, &places, sizeof places);
+  }
+  uint32_t any = 0;
+  for (unsigned i = 0; i < side; ++i)
+    any |= bad[i];
+  return any == 0;
+}
+
 // --- 8x8 matrices of 16 bits: lane T holds row T / 4, columns 2 * (T % 4) and 2 * (T % 4) + 1; so the lanes of a
 // register hold the rows in order ---
 
-constexpr unsigned side = 8;
 constexpr unsigned small_row = side * sizeof(uint16_t);
+
+// `load`: called with the number of a matrix and where its rows, or with .trans its columns, go.
+template <class Load> void load_each(const Collective& all, const Load& load) {
+  const unsigned count = all.op().count;
+  uint32_t* whole[most_matrices];
+  for (unsigned i = 0; i < count; ++i)
+    whole[i] = all.whole_listed<uint32_t>(i);
+  for (unsigned i = 0; i < count; ++i) {
+    uint32_t storage[warp_size];
+    load(i, whole[i] ? whole[i] : storage);
+    if (!whole[i]) all.write_listed<uint32_t>(i, [&](unsigned lane) { return storage[lane]; });
+  }
+}
+
+void load_narrow_rows(const Collective& all, const uint32_t* offsets) {
+  const std::byte* shared = all.warp().block->shared;
+  const bool transposed = all.op().flags & flag_transpose;
+#if defined(PTXREWRITE_WIDE_TRANSPOSE)
+  if (transposed && semantics::host_has_avx512())
+    return load_each(
+        all, [=](unsigned i, uint32_t* matrix) { semantics::wide_transpose(shared, offsets + i * side, matrix); });
+#endif
+  load_each(all, [=](unsigned i, uint32_t* matrix) {
+#pragma GCC unroll 8
+    for (unsigned row = 0; row < side; ++row)
+      std::memcpy(matrix + row * 4, shared + offsets[i * side + row], small_row);
+    if (transposed) transpose_half_matrix(matrix);
+  });
+}
 
 // Lanes 8 * i to 8 * i + 7 have the addresses of the rows of matrix i. op.count matrices.
 const MicroOp* load_matrices(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
+    const unsigned count = all.op().count * side;
+    uint32_t offsets[warp_size];
+    if (find_narrow_rows(all, count, small_row, offsets)) return load_narrow_rows(all, offsets);
     uint64_t addresses[warp_size];
     read_addresses(all, addresses);
-    const unsigned count = all.op().count;
-    if (!watch_lines(all, addresses, count * side, small_row)) return;
+    if (!watch_lines(all, addresses, count, small_row)) return;
     std::byte* rows[warp_size];
-    if (!find_rows(all, addresses, count * side, small_row, rows)) return;
-    const bool transposed = all.op().flags & flag_transpose;
-    for (unsigned i = 0; i < count; ++i) {
-      uint32_t matrix[warp_size];
+    if (!find_rows(all, addresses, count, small_row, rows)) return;
+    load_each(all, [&](unsigned i, uint32_t* matrix) {
       for (unsigned row = 0; row < side; ++row)
         std::memcpy(matrix + row * 4, rows[i * side + row], small_row);
-      if (transposed) transpose_half_matrix(matrix);
-      all.write_listed<uint32_t>(i, [&](unsigned lane) { return matrix[lane]; });
-    }
+      if (all.op().flags & flag_transpose) transpose_half_matrix(matrix);
+    });
   });
+}
+
+// `row_of`: the bytes of a row, nullptr after the block has failed.
+template <class RowOf> void store_rows(const Collective& all, const RowOf& row_of) {
+  const bool transposed = all.op().flags & flag_transpose;
+  for (unsigned i = 0; i < all.op().count; ++i) {
+    uint32_t storage[warp_size], turned[warp_size];
+    const uint32_t* matrix = all.listed(i, storage);
+    if (transposed) {
+      std::memcpy(turned, matrix, sizeof turned);
+      transpose_half_matrix(turned);
+      matrix = turned;
+    }
+    for (unsigned row = 0; row < side; ++row) {
+      std::byte* host = row_of(i * side + row);
+      if (!host) return;
+      std::memcpy(host, matrix + row * 4, small_row);
+    }
+  }
 }
 
 const MicroOp* store_matrices(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
+    const unsigned count = all.op().count * side;
+    uint32_t offsets[warp_size];
+    if (find_narrow_rows(all, count, small_row, offsets)) {
+      std::byte* shared = all.warp().block->shared;
+      return store_rows(all, [&](unsigned row) { return shared + offsets[row]; });
+    }
     uint64_t addresses[warp_size];
     read_addresses(all, addresses);
-    const unsigned count = all.op().count;
-    if (!watch_lines(all, addresses, count * side, small_row)) return;
+    if (!watch_lines(all, addresses, count, small_row)) return;
     std::byte* rows[warp_size];
-    const bool is_found = find_shared_rows(all, addresses, count * side, small_row, rows);
-    const bool transposed = all.op().flags & flag_transpose;
-    for (unsigned i = 0; i < count; ++i) {
-      uint32_t storage[warp_size], matrix[warp_size];
-      std::memcpy(matrix, all.listed(i, storage), sizeof matrix);
-      if (transposed) transpose_half_matrix(matrix);
-      for (unsigned row = 0; row < side; ++row) {
-        const unsigned line = i * side + row;
-        std::byte* host = is_found ? rows[line] : row_bytes(all, line, addresses[line], small_row, small_row);
-        if (!host) return;
-        std::memcpy(host, matrix + row * 4, small_row);
-      }
-    }
+    const bool is_found = find_shared_rows(all, addresses, count, small_row, rows);
+    store_rows(all, [&](unsigned row) {
+      return is_found ? rows[row] : row_bytes(all, row, addresses[row], small_row, small_row);
+    });
   });
 }
 

@@ -1,6 +1,7 @@
 // shfl, vote, match, activemask, redux, elect and bar.warp: exchange of values between lanes of a warp (PTX ISA 9.7.9.5
 // and 9.7.13). The forms without .sync use the lanes that currently execute them together.
 #include "emulator/core/decode.h"
+#include "emulator/semantics/wide_shuffle.h"
 #include "emulator/special/collective.h"
 
 #include <bit>
@@ -27,7 +28,7 @@ const MicroOp* execute(Warp& warp, const MicroOp& op, unsigned members_index, Bo
 
 // --- shfl ---
 
-enum class ShuffleMode : uint8_t { up, down, butterfly, index };
+using semantics::ShuffleMode;
 
 struct ShuffleSource {
   unsigned lane = 0;
@@ -74,29 +75,45 @@ inline void permute_lanes(const uint32_t* values, const uint32_t* from, uint32_t
 #endif
 }
 
+// The values that all lanes read, and the lanes whose source is in range.
+struct Shuffled {
+  alignas(64) uint32_t values[warp_size];
+  uint32_t in_range = 0;
+};
+
+template <ShuffleMode mode>
+void shuffle_values(const uint32_t* a, const uint32_t* b, const uint32_t* c, uint32_t lanes, Shuffled& result) {
+#if defined(PTXREWRITE_WIDE_SHUFFLE)
+  if (semantics::host_has_avx512()) {
+    result.in_range = semantics::wide_shuffle<mode>(a, b, c, lanes, result.values);
+    return;
+  }
+#endif
+  // Each loop does one kind of work, so that the compiler can vectorise it.
+  alignas(32) uint32_t from[warp_size];
+  alignas(32) uint8_t in_range[warp_size];
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    from[lane] = shuffle_source<mode>(lane, b[lane], c[lane]).lane;
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    in_range[lane] = shuffle_source<mode>(lane, b[lane], c[lane]).in_range;
+  // The source lane does not participate (undefined in PTX): the lane keeps its own value.
+  if (lanes != full_mask)
+    for (unsigned lane = 0; lane < warp_size; ++lane)
+      from[lane] = (lanes >> from[lane]) & 1 ? from[lane] : lane;
+  permute_lanes(a, from, result.values);
+  result.in_range = detail::pack_mask(in_range);
+}
+
 template <ShuffleMode mode, bool sync> const MicroOp* shuffle(Warp& warp, const MicroOp& op) {
   return execute<sync>(warp, op, members_after_three, [](const Collective& all) {
     uint32_t a_storage[warp_size], b_storage[warp_size], c_storage[warp_size];
     const uint32_t* a = all.values(0, a_storage);
     const uint32_t* b = all.values(1, b_storage);
     const uint32_t* c = all.values(2, c_storage);
-    // Each loop does one kind of work, so that the compiler can vectorise it.
-    alignas(32) uint32_t from[warp_size], shuffled[warp_size];
-    for (unsigned lane = 0; lane < warp_size; ++lane)
-      from[lane] = shuffle_source<mode>(lane, b[lane], c[lane]).lane;
-    // The source lane does not participate (undefined in PTX): the lane keeps its own value.
-    if (all.lanes() != full_mask)
-      for (unsigned lane = 0; lane < warp_size; ++lane)
-        from[lane] = all.has(from[lane]) ? from[lane] : lane;
-    permute_lanes(a, from, shuffled);
-    // Computed before a result is written, which may be b or c. Lanes of other splits may have a predicate operand even
-    // where the running split has none.
-    alignas(32) uint8_t in_range[warp_size];
-    if (all.op().destination[1] || !all.warp().gathered.empty())
-      for (unsigned lane = 0; lane < warp_size; ++lane)
-        in_range[lane] = shuffle_source<mode>(lane, b[lane], c[lane]).in_range;
-    all.write<uint32_t>(0, [&](unsigned lane) { return shuffled[lane]; });
-    all.write<bool>(1, [&](unsigned lane) { return in_range[lane] != 0; });
+    Shuffled shuffled; // computed before a result is written, which may be b or c
+    shuffle_values<mode>(a, b, c, all.lanes(), shuffled);
+    all.write<uint32_t>(0, [&](unsigned lane) { return shuffled.values[lane]; });
+    all.write<bool>(1, [&](unsigned lane) { return (shuffled.in_range >> lane) & 1; });
   });
 }
 
