@@ -1,7 +1,7 @@
 // Executes one machine instruction: reads its operands from staged registers and writes its results to them.
 #include "emulator/core/decode.h"
-#include "emulator/machines/regless/register_members.h"
 #include "emulator/machines/regless/staging_machine.h"
+#include "ir/machine/registers/register_members.h"
 
 #include <fmt/format.h>
 
@@ -129,7 +129,7 @@ bool StagingMachine::execute(uint32_t slot) {
 // The cycle in which the last operand is read: each bank reads one per cycle.
 uint64_t StagingMachine::read_operands(uint32_t slot, const StagedInstruction& row) {
   uint64_t last = now_;
-  for (uint16_t number : RegisterMembers(row.read))
+  for (uint16_t number : ir::RegisterMembers(row.read))
     last = std::max(last, ports_[StagingUnit::bank_index(slot, number)].read(now_));
   counters_->operand_waits += last - now_;
   counters_->by_region[row.region].operand_waits += last - now_;
@@ -183,7 +183,7 @@ bool StagingMachine::leave_wait(uint32_t slot) {
 
 BankCounts StagingMachine::banks_of_results(uint32_t slot) const {
   BankCounts counts{};
-  for (uint16_t number : RegisterMembers(plan_->instruction(contexts_[slot].instruction).written))
+  for (uint16_t number : ir::RegisterMembers(plan_->instruction(contexts_[slot].instruction).written))
     ++counts[number % banks_of_staging];
   return counts;
 }
@@ -294,7 +294,7 @@ bool StagingMachine::fetch(Context& context, uint32_t slot, const StagedValue& v
 }
 
 bool StagingMachine::check_reads(Context& context, uint32_t slot, const StagedInstruction& row, uint32_t mask) {
-  for (uint16_t number : RegisterMembers(row.read)) {
+  for (uint16_t number : ir::RegisterMembers(row.read)) {
     const uint32_t lost = mask & ~unit_.active(slot, number)->lanes;
     if (lost)
       return fail(context,
@@ -363,7 +363,7 @@ bool StagingMachine::write_value(Context& context, uint32_t slot, const StagedVa
 bool StagingMachine::release(Context& context, uint32_t slot, const ir::RegisterSet& erase,
                              const ir::RegisterSet& evict) {
   const ir::RegisterSet released = erase | evict;
-  for (uint16_t number : RegisterMembers(released)) {
+  for (uint16_t number : ir::RegisterMembers(released)) {
     const bool erased = erase.test(number);
     if (!unit_.staged(slot).test(number))
       return fail(context, fmt::format("region {} {} {}, which is not staged", context.region,
@@ -385,7 +385,7 @@ bool StagingMachine::release(Context& context, uint32_t slot, const ir::Register
 }
 
 void StagingMachine::touch(uint32_t slot, const ir::RegisterSet& registers) {
-  for (uint16_t number : RegisterMembers(registers)) {
+  for (uint16_t number : ir::RegisterMembers(registers)) {
     uint64_t& last = window_of_[size_t(slot) * 256 + number];
     if (last == window_) continue;
     last = window_;

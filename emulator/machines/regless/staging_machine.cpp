@@ -2,7 +2,7 @@
 #include "emulator/machines/regless/staging_machine.h"
 
 #include "emulator/core/decode.h"
-#include "emulator/machines/regless/register_members.h"
+#include "ir/machine/registers/register_members.h"
 
 #include <fmt/format.h>
 
@@ -210,7 +210,7 @@ bool StagingMachine::activate(uint32_t slot) {
   context.held = {};
   unit_.reserve(slot, context.promised);
   counters_->by_region[number].dropped |= region.mark.invalidate & unit_.stored(slot);
-  for (uint16_t r : RegisterMembers(region.mark.invalidate))
+  for (uint16_t r : ir::RegisterMembers(region.mark.invalidate))
     unit_.invalidate(slot, r);
   if (const ir::RegisterSet left = unit_.stored(slot) & ~region.needed; left.any())
     return fail(context, fmt::format("region {} starts while a copy of {} is kept, which no lane needs any more",
@@ -219,7 +219,7 @@ bool StagingMachine::activate(uint32_t slot) {
   context.wake = now_ + 1;
   context.queued = 0;
   PreloadSource slowest = PreloadSource::staged;
-  for (uint16_t r : RegisterMembers(region.mark.preload)) {
+  for (uint16_t r : ir::RegisterMembers(region.mark.preload)) {
     if (++context.held[r % banks_of_staging] > context.promised[r % banks_of_staging])
       return fail(context, fmt::format("region {} preloads more registers than it has entries for", number));
     const bool is_compressed = unit_.is_compressed(slot, r);
@@ -394,7 +394,7 @@ uint64_t StagingMachine::entries_free(uint32_t slot, const StagedInstruction& ro
   Context& context = contexts_[slot];
   uint64_t free = now_;
   BankCounts need = context.held;
-  for (uint16_t number : RegisterMembers(row.written))
+  for (uint16_t number : ir::RegisterMembers(row.written))
     if (!unit_.staged(slot).test(number) && std::ranges::find(context.leaving, number) == context.leaving.end())
       ++need[number % banks_of_staging];
   for (uint32_t bank = 0; bank < banks_of_staging; ++bank) {

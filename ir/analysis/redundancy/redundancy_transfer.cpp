@@ -1,5 +1,6 @@
 #include "ir/analysis/redundancy/redundancy_transfer.h"
 
+#include "ir/core/kernel_parameters.h"
 #include "ir/core/module.h"
 
 #include <algorithm>
@@ -35,9 +36,8 @@ DarsieMark mark_of_symbol(const Function& function, SymbolRef symbol) {
   case SymbolRef::Kind::function:
     return DarsieMark::uniform();
   case SymbolRef::Kind::local_variable: {
-    // Parameters of the kernel, as opposed to the parameter blocks of its calls.
-    for (VariableId parameter : function.variable_lists.view(function.signature.parameters))
-      if (parameter == symbol.variable()) return DarsieMark::uniform();
+    // Not the parameter blocks of its calls.
+    if (is_own_parameter(function, symbol)) return DarsieMark::uniform();
     const StateSpace space = function.variables[symbol.variable()].space;
     const bool is_block_wide = is_shared(space) || space == StateSpace::global || space == StateSpace::constant;
     return is_block_wide ? DarsieMark::uniform() : DarsieMark{};

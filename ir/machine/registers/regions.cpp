@@ -5,6 +5,8 @@
 // first part would become invalid, and begins where a boundary separates the most loads from their first uses.
 #include "ir/machine/registers/regions.h"
 
+#include "ir/machine/registers/register_members.h"
+
 #include <algorithm>
 
 namespace ptxrewrite::ir {
@@ -18,6 +20,7 @@ public:
       : instructions_(program.blocks[block].instructions), liveness_(liveness), limits_(limits), block_(block),
         first_use_(instructions_.size(), UINT32_MAX) {
     find_first_uses();
+    find_borders_behind();
   }
 
   // Returns the ends of the regions.
@@ -37,10 +40,15 @@ public:
 private:
   // For each long-latency load, finds the first instruction of the block that reads or overwrites its result.
   void find_first_uses() {
-    for (uint32_t i = 0; i < instructions_.size(); ++i) {
-      if (!instructions_[i].long_latency) continue;
-      for (uint32_t k = i + 1; k < instructions_.size() && first_use_[i] == UINT32_MAX; ++k)
-        if (((instructions_[k].reads | instructions_[k].writes) & instructions_[i].writes).any()) first_use_[i] = k;
+    std::vector<uint32_t> next_access(RegisterSet().size(), UINT32_MAX); // by register, behind instruction i
+    for (auto i = static_cast<uint32_t>(instructions_.size()); i-- > 0;) {
+      const RegisterInstruction& instruction = instructions_[i];
+      if (instruction.long_latency)
+        for (uint16_t number : RegisterMembers(instruction.writes))
+          first_use_[i] = std::min(first_use_[i], next_access[number]);
+      const RegisterSet accessed = instruction.reads | instruction.writes;
+      for (uint16_t number : RegisterMembers(accessed))
+        next_access[number] = i;
     }
   }
 
@@ -96,10 +104,10 @@ private:
     for (uint32_t weight = 0; long_enough < upper && weight < limits_.least_instructions;)
       weight += instructions_[long_enough++].weight;
     lower = std::min(std::max(long_enough, lower), upper);
-    std::vector<uint32_t> first = borders_of_first(begin, upper), second = borders_of_second(lower, upper);
+    const std::vector<uint32_t> first = borders_of_first(begin, upper);
     uint32_t best = lower, fewest = UINT32_MAX;
     for (uint32_t at = lower; at <= upper; ++at) {
-      uint32_t borders = first[at - begin] + second[at - lower];
+      uint32_t borders = first[at - begin] + borders_behind_[at];
       if (borders > fewest) continue;
       fewest = borders;
       best = at; // the last of equal ones: fewer regions
@@ -139,17 +147,16 @@ private:
     return result;
   }
 
-  // Number of inputs and outputs of [at, size) for each `at` from lower to upper.
-  std::vector<uint32_t> borders_of_second(uint32_t lower, uint32_t upper) const {
-    std::vector<uint32_t> result(upper - lower + 1);
+  // Number of inputs and outputs of [at, size), for each `at`.
+  void find_borders_behind() {
+    borders_behind_.resize(instructions_.size() + 1);
     RegisterSet inputs, written;
     const RegisterSet live = liveness_.live_out(block_);
-    for (uint32_t i = static_cast<uint32_t>(instructions_.size()); i-- > lower;) {
+    for (auto i = static_cast<uint32_t>(instructions_.size()); i-- > 0;) {
       written |= instructions_[i].writes;
       inputs = (inputs & ~instructions_[i].writes) | preloads(i);
-      if (i <= upper) result[i - lower] = static_cast<uint32_t>(inputs.count() + (written & live).count());
+      borders_behind_[i] = static_cast<uint32_t>(inputs.count() + (written & live).count());
     }
-    return result;
   }
 
   const std::vector<RegisterInstruction>& instructions_;
@@ -157,6 +164,7 @@ private:
   const RegionLimits& limits_;
   uint32_t block_;
   std::vector<uint32_t> first_use_;
+  std::vector<uint32_t> borders_behind_;
 };
 
 // Computes all metadata of a region except the invalidations.
@@ -198,51 +206,86 @@ void annotate(Region& region, const RegisterProgram& program, const WarpLiveness
   }
 }
 
-// Transitions in addition to edges: at the end of one path of a divergent branch, lanes of another path start or
-// continue, with the copies that the former lanes have left outside of the unit.
-std::vector<std::vector<uint32_t>> turns(const RegisterProgram& program) {
-  std::vector<std::vector<uint32_t>> result(program.blocks.size());
+// One path of a divergent branch: its first block, and the blocks at which lanes end or wait for those of other paths.
+struct BranchPath {
+  uint32_t start = 0;
+  std::vector<uint32_t> ends;
+};
+
+// The paths of each divergent branch. There are transitions in addition to edges: at the end of one path lanes of
+// another one start or continue, with the copies that the former lanes have left outside of the unit.
+std::vector<std::vector<BranchPath>> divergent_paths(const RegisterProgram& program) {
+  std::vector<std::vector<BranchPath>> result;
+  std::vector<uint32_t> seen_by(program.blocks.size()); // number of the path that came last
+  uint32_t number = 0;
   for (const RegisterBlock& branch : program.blocks) {
     if (!branch.diverges) continue;
-    for (uint32_t way : branch.successors) {
-      if (way == branch.post_dominator) continue;
-      std::vector<bool> seen(program.blocks.size());
-      std::vector<uint32_t> work{way};
-      seen[way] = true;
+    std::vector<uint32_t> starts = branch.successors;
+    std::ranges::sort(starts);
+    starts.erase(std::ranges::unique(starts).begin(), starts.end());
+    std::erase(starts, branch.post_dominator);
+    if (starts.size() < 2) continue;
+    std::vector<BranchPath>& paths = result.emplace_back();
+    for (uint32_t start : starts) {
+      BranchPath& path = paths.emplace_back(BranchPath{start, {}});
+      std::vector<uint32_t> work{start};
+      seen_by[start] = ++number;
       while (!work.empty()) {
-        uint32_t here = work.back();
+        const uint32_t here = work.back();
         work.pop_back();
         bool ends = program.blocks[here].successors.empty();
         for (uint32_t next : program.blocks[here].successors) {
           ends |= next == branch.post_dominator;
-          if (next == branch.post_dominator || seen[next]) continue;
-          seen[next] = true;
+          if (next == branch.post_dominator || seen_by[next] == number) continue;
+          seen_by[next] = number;
           work.push_back(next);
         }
-        for (uint32_t other : branch.successors)
-          if (ends && other != way && other != branch.post_dominator) result[here].push_back(other);
+        if (ends) path.ends.push_back(here);
       }
     }
   }
   return result;
 }
 
+bool add_registers(RegisterSet& to, const RegisterSet& registers) {
+  const RegisterSet before = to;
+  to |= registers;
+  return to != before;
+}
+
+// Adds what is stored at the ends of each path to the starts of all others. Returns whether one has changed.
+bool pass_between_paths(const std::vector<BranchPath>& paths, const std::vector<RegisterSet>& stored_out,
+                        std::vector<RegisterSet>& stored_in) {
+  std::vector<RegisterSet> at_ends(paths.size());
+  for (size_t i = 0; i < paths.size(); ++i)
+    for (uint32_t end : paths[i].ends)
+      at_ends[i] |= stored_out[end];
+  bool changed = false;
+  RegisterSet earlier, later;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    changed |= add_registers(stored_in[paths[i].start], earlier);
+    earlier |= at_ends[i];
+  }
+  for (size_t i = paths.size(); i-- > 0;) {
+    changed |= add_registers(stored_in[paths[i].start], later);
+    later |= at_ends[i];
+  }
+  return changed;
+}
+
 // Determines which registers may have a copy outside of the unit when a region starts, and which copies it deletes.
 void find_invalidations(std::vector<Region>& regions, const RegisterProgram& program, const WarpLiveness& liveness) {
   std::vector<RegisterSet> stored_in(program.blocks.size()), stored_out(program.blocks.size());
-  std::vector<std::vector<uint32_t>> followers = turns(program);
-  for (size_t b = 0; b < program.blocks.size(); ++b)
-    followers[b].insert(followers[b].end(), program.blocks[b].successors.begin(), program.blocks[b].successors.end());
+  const std::vector<std::vector<BranchPath>> branches = divergent_paths(program);
   for (bool changed = true; changed;) {
     changed = false;
     for (size_t b = 0; b < program.blocks.size(); ++b) {
       if (program.blocks[b].instructions.empty()) stored_out[b] = stored_in[b];
-      for (uint32_t follower : followers[b]) {
-        RegisterSet before = stored_in[follower];
-        stored_in[follower] |= stored_out[b];
-        changed |= before != stored_in[follower];
-      }
+      for (uint32_t follower : program.blocks[b].successors)
+        changed |= add_registers(stored_in[follower], stored_out[b]);
     }
+    for (const std::vector<BranchPath>& paths : branches)
+      changed |= pass_between_paths(paths, stored_out, stored_in);
     RegisterSet stored;
     for (size_t i = 0; i < regions.size(); ++i) {
       Region& region = regions[i];

@@ -38,31 +38,48 @@ void WarpLiveness::solve_lanes() {
 }
 
 void WarpLiveness::find_waiting() {
-  for (uint32_t b = 0; b < program_.blocks.size(); ++b)
-    if (program_.blocks[b].diverges) wait_at(b);
+  std::vector<uint32_t> seen_by(program_.blocks.size()); // number of the path that came last
+  uint32_t path = 0;
+  for (const RegisterBlock& branch : program_.blocks) {
+    if (!branch.diverges) continue;
+    std::vector<uint32_t> starts = branch.successors;
+    std::ranges::sort(starts);
+    starts.erase(std::ranges::unique(starts).begin(), starts.end());
+    const std::vector<RegisterSet> held = held_by_others(starts, branch.post_dominator);
+    for (size_t i = 0; i < starts.size(); ++i)
+      if (starts[i] != branch.post_dominator) wait(held[i], starts[i], branch.post_dominator, seen_by, ++path);
+  }
 }
 
-// Adds registers of lanes that took another successor to each block that executes before reconvergence.
-void WarpLiveness::wait_at(uint32_t branch) {
-  const RegisterBlock& block = program_.blocks[branch];
-  uint32_t meeting = block.post_dominator;
-  for (uint32_t way : block.successors) {
-    if (way == meeting) continue;
-    RegisterSet held = meeting == RegisterBlock::none ? RegisterSet() : live_in_[meeting];
-    for (uint32_t other : block.successors)
-      if (other != way) held |= live_in_[other];
-    std::vector<bool> seen(program_.blocks.size());
-    std::vector<uint32_t> work{way};
-    seen[way] = true;
-    while (!work.empty()) {
-      uint32_t here = work.back();
-      work.pop_back();
-      waiting_[here] |= held;
-      for (uint32_t next : program_.blocks[here].successors) {
-        if (next == meeting || seen[next]) continue;
-        seen[next] = true;
-        work.push_back(next);
-      }
+// For each successor of a branch: what lanes need that took another one, or that wait at the meeting.
+std::vector<RegisterSet> WarpLiveness::held_by_others(const std::vector<uint32_t>& starts, uint32_t meeting) const {
+  std::vector<RegisterSet> held(starts.size());
+  const RegisterSet at_meeting = meeting == RegisterBlock::none ? RegisterSet() : live_in_[meeting];
+  RegisterSet earlier = at_meeting, later = at_meeting;
+  for (size_t i = 0; i < starts.size(); ++i) {
+    held[i] |= earlier;
+    earlier |= live_in_[starts[i]];
+  }
+  for (size_t i = starts.size(); i-- > 0;) {
+    held[i] |= later;
+    later |= live_in_[starts[i]];
+  }
+  return held;
+}
+
+// Adds registers of waiting lanes to each block from `start` that executes before the meeting.
+void WarpLiveness::wait(const RegisterSet& held, uint32_t start, uint32_t meeting, std::vector<uint32_t>& seen_by,
+                        uint32_t path) {
+  std::vector<uint32_t> work{start};
+  seen_by[start] = path;
+  while (!work.empty()) {
+    const uint32_t here = work.back();
+    work.pop_back();
+    waiting_[here] |= held;
+    for (uint32_t next : program_.blocks[here].successors) {
+      if (next == meeting || seen_by[next] == path) continue;
+      seen_by[next] = path;
+      work.push_back(next);
     }
   }
 }

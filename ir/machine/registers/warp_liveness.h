@@ -35,7 +35,8 @@ public:
 private:
   void solve_lanes();
   void find_waiting();
-  void wait_at(uint32_t branch);
+  std::vector<RegisterSet> held_by_others(const std::vector<uint32_t>& starts, uint32_t meeting) const;
+  void wait(const RegisterSet& held, uint32_t start, uint32_t meeting, std::vector<uint32_t>& seen_by, uint32_t path);
   void walk_blocks();
 
   const RegisterProgram& program_;

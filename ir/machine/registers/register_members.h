@@ -6,17 +6,17 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace ptxrewrite::emulator {
+namespace ptxrewrite::ir {
 
 // for (uint16_t number : RegisterMembers(set)): the set must outlive the loop and stay as it is.
 class RegisterMembers {
 public:
-  explicit RegisterMembers(const ir::RegisterSet& set) : set_(set) {}
-  explicit RegisterMembers(ir::RegisterSet&&) = delete;
+  explicit RegisterMembers(const RegisterSet& set) : set_(set) {}
+  explicit RegisterMembers(RegisterSet&&) = delete;
 
   class Iterator {
   public:
-    Iterator(const ir::RegisterSet& set, size_t number) : set_(&set), number_(number) {}
+    Iterator(const RegisterSet& set, size_t number) : set_(&set), number_(number) {}
     uint16_t operator*() const { return static_cast<uint16_t>(number_); }
     Iterator& operator++() {
       number_ = from(*set_, number_ + 1);
@@ -25,7 +25,7 @@ public:
     bool operator!=(const Iterator& other) const { return number_ != other.number_; }
 
   private:
-    const ir::RegisterSet* set_;
+    const RegisterSet* set_;
     size_t number_;
   };
 
@@ -34,7 +34,7 @@ public:
 
 private:
   // The first member that is at least `number`, or the size of the set.
-  static size_t from(const ir::RegisterSet& set, size_t number) {
+  static size_t from(const RegisterSet& set, size_t number) {
 #ifdef __GLIBCXX__ // searches whole words
     return number == 0 ? set._Find_first() : set._Find_next(number - 1);
 #else
@@ -44,7 +44,7 @@ private:
 #endif
   }
 
-  const ir::RegisterSet& set_;
+  const RegisterSet& set_;
 };
 
-} // namespace ptxrewrite::emulator
+} // namespace ptxrewrite::ir
