@@ -53,6 +53,9 @@ WORK_ROWS = (
     ("nested", "narrow", 200, 1.35),              # the solver, started again at all headers at the end of each loop
     ("nested", "dac.hardware", 200, 1.28),        # control dependence, searched in its lists
     ("kernels", "r2d2", 200, 1.05),               # references to a kernel, searched again for each kept original
+    ("straight", "regless.annotated", 4000, 1.12), # the end of a region, weighed by a sweep to the end of the block
+    ("targets", "regless.annotated", 1500, 1.18), # a list of all other paths for each path of a branch
+    ("parameters", "darsie.annotated", 6000, 1.08), # parameters, searched in their list
     ("nested", "schedule", 300, 1.30),            # the loops between a constant and its readers, searched for each pair
 )
 

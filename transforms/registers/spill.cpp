@@ -90,27 +90,26 @@ private:
   uint32_t size_ = 0;
 };
 
-// Spills one web.
+// Spills the webs of a round.
 class WebSpiller {
 public:
-  WebSpiller(Function& function, const MachineValues& values, const SpillWeb& web, Depot& depot,
+  WebSpiller(Function& function, const MachineValues& values, const std::vector<SpillWeb>& webs, Depot& depot,
              SpillStatistics& statistics, std::vector<bool>& unspillable)
-      : function_(function), values_(values), web_(web), depot_(depot), statistics_(statistics),
-        unspillable_(unspillable), in_web_(function.values.size()), definition_(function.values.size()) {
-    for (ValueId value : web.values)
-      in_web_[value.index()] = true;
+      : function_(function), values_(values), webs_(webs), depot_(depot), statistics_(statistics),
+        unspillable_(unspillable), web_of_(function.values.size(), no_web), slots_(webs.size()),
+        definition_(function.values.size()) {
+    for (uint32_t i = 0; i < webs.size(); ++i)
+      for (ValueId value : webs[i].values)
+        web_of_[value.index()] = i;
     for (BlockId block : function.layout)
       for (InstructionId id : function.instructions_in(block))
         for_each_definition(function, id, [&](ValueId value) { definition_[value.index()] = id; });
   }
 
   void run() {
-    if (web_.recompute) {
-      original_ = definition_[web_.values[0].index()];
-      ++statistics_.recomputed;
-    } else {
-      slot_ = depot_.add_slot(function_.values[web_.values[0]].type);
-      ++statistics_.spilled;
+    for (size_t i = 0; i < webs_.size(); ++i) {
+      if (!webs_[i].recompute) slots_[i] = depot_.add_slot(function_.values[webs_[i].values[0]].type);
+      ++(webs_[i].recompute ? statistics_.recomputed : statistics_.spilled);
     }
     const size_t known = function_.values.size();
     std::vector<BlockId> blocks = function_.layout;
@@ -122,34 +121,42 @@ public:
         serve(id);
       serve_edges(block);
     }
-    if (!web_.recompute)
-      for (ValueId value : web_.values)
-        if (InstructionId id = definition_[value.index()]) {
+    for (size_t i = 0; i < webs_.size(); ++i)
+      for (ValueId value : webs_[i].values)
+        if (InstructionId id = definition_[value.index()]; id && !webs_[i].recompute) {
           Builder builder(function_);
           builder.after(id);
-          store(builder, value);
+          store(builder, value, slots_[i]);
         }
-    // New values, and the remaining values of the web, have minimal live ranges: spilling them again gains nothing.
+    // New values, and the remaining values of the webs, have minimal live ranges: spilling them again gains nothing.
     unspillable_.resize(function_.values.size());
     for (size_t i = known; i < unspillable_.size(); ++i)
       unspillable_[i] = true;
-    for (ValueId value : web_.values)
-      unspillable_[value.index()] = true;
+    for (const SpillWeb& web : webs_)
+      for (ValueId value : web.values)
+        unspillable_[value.index()] = true;
     function_.changed();
   }
 
 private:
   using Replacements = std::map<ValueId, ValueId>;
+  static constexpr uint32_t no_web = UINT32_MAX;
 
+  uint32_t web_of(ValueId value) const { return value.index() < web_of_.size() ? web_of_[value.index()] : no_web; }
+
+  // Does a reader of the value read a register of a web, or of this one?
   bool concerns(ValueId value) const {
-    return value.index() < in_web_.size() &&
-           std::ranges::any_of(values_.stands_for(value), [&](ValueId part) { return in_web_[part.index()]; });
+    return value.index() < web_of_.size() &&
+           std::ranges::any_of(values_.stands_for(value), [&](ValueId part) { return web_of(part) != no_web; });
+  }
+  bool concerns(ValueId value, uint32_t web) const {
+    return value.index() < web_of_.size() &&
+           std::ranges::any_of(values_.stands_for(value), [&](ValueId part) { return web_of(part) == web; });
   }
 
-  // Provides a machine instruction with the values of the web that it reads.
+  // Provides a machine instruction with the values of the webs that it reads.
   void serve(InstructionId id) {
-    if (id == original_ || std::ranges::none_of(values_.reads(id), [&](ValueId part) { return in_web_[part.index()]; }))
-      return;
+    if (std::ranges::none_of(values_.reads(id), [&](ValueId part) { return web_of(part) != no_web; })) return;
     Replacements done;
     Builder builder(function_);
     builder.before(id);
@@ -163,49 +170,45 @@ private:
     function_.instructions[id].guard = guard;
   }
 
-  // Returns the value at the builder's position: loaded, recomputed, or computed by a copy of its definition from such
-  // values.
+  // Returns the value at the builder's position: loaded, or computed by a copy of its definition from such values.
   ValueId replacement(Builder& builder, ValueId value, Replacements& done) {
     if (!concerns(value)) return value;
     auto [place, fresh] = done.try_emplace(value);
     if (!fresh) return place->second;
-    ValueId result;
-    if (!in_web_[value.index()])
-      result = copy_of(builder, definition_[value.index()], value, &done);
-    else if (web_.recompute)
-      result = copy_of(builder, original_, value, nullptr);
-    else
-      result = load(builder, value);
+    const uint32_t web = web_of(value);
+    const bool in_memory = web != no_web && !webs_[web].recompute;
+    const ValueId result =
+        in_memory ? load(builder, value, slots_[web]) : copy_of(builder, definition_[value.index()], value, done);
     return done[value] = result;
   }
 
-  // Copies the instruction with another result. `done`: its operands are replaced as well.
-  ValueId copy_of(Builder& builder, InstructionId id, ValueId value, Replacements* done) {
+  // Copies the instruction with another result and with operands at the builder's position.
+  ValueId copy_of(Builder& builder, InstructionId id, ValueId value, Replacements& done) {
     std::vector<Operand> operands(function_.operands_of(id).begin(), function_.operands_of(id).end());
     ValueId result = function_.add_value(function_.values[value]);
     for (Operand& operand : operands) {
       if (!operand.is(OperandKind::value)) continue;
       if (operand.is_definition())
         operand.id = result.index();
-      else if (done)
-        operand.id = replacement(builder, operand.as_value(), *done).index();
+      else
+        operand.id = replacement(builder, operand.as_value(), done).index();
     }
     ValueId guard = function_.instructions[id].guard;
-    if (guard && done) guard = replacement(builder, guard, *done);
+    if (guard) guard = replacement(builder, guard, done);
     builder.standing_for(id).guarded_by(guard, function_.instructions[id].guard_negated);
     builder.emit(function_.form_of(id).mnemonic, operands);
     builder.unguarded();
     return result;
   }
 
-  ValueId load(Builder& builder, ValueId value) {
+  ValueId load(Builder& builder, ValueId value, uint32_t slot) {
     ScalarType type = function_.values[value].type;
     Value row = function_.values[value];
     row.type = loaded_type(type);
     if (type == ScalarType::pred) row.name = Symbol();
     ValueId loaded = function_.add_value(row);
     std::vector<Operand> operands{Operand::definition(loaded)};
-    depot_.append_address(operands, slot_);
+    depot_.append_address(operands, slot);
     builder.emit(access("ld", type), operands);
     ++statistics_.loads;
     if (type != ScalarType::pred) return loaded;
@@ -215,7 +218,7 @@ private:
   }
 
   // A value that is not written yet is stored as 0, because the slot is loaded wherever the register was read.
-  void store(Builder& builder, ValueId value, ValueId guard = {}, bool negated = false) {
+  void store(Builder& builder, ValueId value, uint32_t slot, ValueId guard = {}, bool negated = false) {
     ScalarType type = function_.values[value].type;
     bool undefined = function_.values[value].is_undefined;
     if (type == ScalarType::pred && !undefined) {
@@ -225,7 +228,7 @@ private:
       value = number;
     }
     std::vector<Operand> operands;
-    depot_.append_address(operands, slot_);
+    depot_.append_address(operands, slot);
     operands.push_back(undefined ? Operand::integer(0) : Operand::value(value));
     builder.guarded_by(guard, negated);
     builder.emit(access("st", type), operands);
@@ -242,6 +245,7 @@ private:
     struct Store {
       size_t edge;
       ValueId value;
+      uint32_t slot;
     };
     std::vector<Store> stores;
     std::vector<EdgeId> edges(function_.successors(block).begin(), function_.successors(block).end());
@@ -250,11 +254,11 @@ private:
       std::span<const ValueId> parameters = function_.parameters(function_.edges[edges[k]].to);
       for (size_t i = 0; i < arguments.size(); ++i) {
         if (!values_.in_register(parameters[i])) continue;
-        if (in_web_[parameters[i].index()] && !web_.recompute) {
-          if (!concerns(arguments[i])) stores.push_back({k, arguments[i]});
-        } else if (concerns(arguments[i])) {
+        const uint32_t web = web_of(parameters[i]);
+        if (web == no_web || webs_[web].recompute)
           arguments[i] = replacement(builder, arguments[i], done);
-        }
+        else if (!concerns(arguments[i], web))
+          stores.push_back({k, replacement(builder, arguments[i], done), slots_[web]});
       }
       function_.set_arguments(edges[k], arguments);
     }
@@ -262,27 +266,28 @@ private:
     bool conditional = edges.size() == 2 && terminator && function_.instructions[terminator].guard;
     for (const Store& one : stores) {
       if (!conditional) {
-        store(builder, one.value);
+        store(builder, one.value, one.slot);
         continue;
       }
       const Instruction& branch = function_.instructions[terminator];
-      store(builder, one.value, branch.guard, branch.guard_negated != (one.edge == 1));
+      store(builder, one.value, one.slot, branch.guard, branch.guard_negated != (one.edge == 1));
     }
   }
 
   Function& function_;
   const MachineValues& values_;
-  const SpillWeb& web_;
+  const std::vector<SpillWeb>& webs_;
   Depot& depot_;
   SpillStatistics& statistics_;
   std::vector<bool>& unspillable_;
-  std::vector<bool> in_web_;
+  std::vector<uint32_t> web_of_; // by value
+  std::vector<uint32_t> slots_;  // by web: offset in the depot
   std::vector<InstructionId> definition_;
-  InstructionId original_; // definition of a value that is recomputed
-  uint32_t slot_ = 0;
 };
 
 constexpr uint32_t max_rounds = 200;
+// Later ones spill several values that are live at the same time: a function of so many would take a round for each.
+constexpr uint32_t careful_rounds = 64;
 
 } // namespace
 
@@ -298,14 +303,10 @@ Result<Allocation> spill_to_limit(Function& function, const AllocationOptions& o
       statistics.bytes = depot.bytes();
       return allocation;
     }
-    std::vector<SpillWeb> webs = SpillChooser(function, values, options, unspillable).choose(allocation.unplaced);
+    std::vector<SpillWeb> webs = SpillChooser(function, values, options, unspillable)
+                                     .choose(allocation.unplaced, statistics.rounds >= careful_rounds);
     if (webs.empty()) break;
-    WebSpiller(function, values, webs[0], depot, statistics, unspillable).run();
-    for (size_t i = 1; i < webs.size(); ++i) {
-      // Recomputed because the previous web added instructions.
-      MachineValues now(function, flow, options.compute_capability);
-      WebSpiller(function, now, webs[i], depot, statistics, unspillable).run();
-    }
+    WebSpiller(function, values, webs, depot, statistics, unspillable).run();
     ir::remove_dead_code(function);
   }
   depot.close();

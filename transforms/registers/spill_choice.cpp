@@ -74,39 +74,85 @@ SpillChooser::SpillChooser(const Function& function, const MachineValues& values
       candidate_of_[member.value.index()] = place->second;
     }
   }
-  for (Candidate& candidate : candidates_)
-    weigh(candidate, unspillable);
+  for (uint32_t i = 0; i < candidates_.size(); ++i) {
+    weigh(candidates_[i], unspillable);
+    if (!std::isinf(candidates_[i].cost)) by_price_.push_back(i);
+  }
+  std::ranges::stable_sort(by_price_, {}, [&](uint32_t i) { return candidates_[i].price(); });
 }
 
-std::vector<SpillWeb> SpillChooser::choose(const std::vector<ValueId>& unplaced) const {
+namespace {
+
+constexpr size_t most_webs = 64; // of a round
+
+// A number for each program point, to which lists of ranges add one.
+class PointCounts {
+public:
+  explicit PointCounts(uint32_t points) : sums_(points + 2) {}
+
+  void add(std::span<const LiveRange> ranges) {
+    for (const LiveRange& range : ranges) {
+      change(range.begin, 1);
+      change(range.end, -1);
+    }
+  }
+  int at(uint32_t point) const {
+    int sum = 0;
+    for (size_t i = size_t(point) + 1; i > 0; i &= i - 1)
+      sum += sums_[i];
+    return sum;
+  }
+
+private:
+  void change(uint32_t point, int by) {
+    for (size_t i = size_t(point) + 1; i < sums_.size(); i += i & (~i + 1))
+      sums_[i] += by;
+  }
+
+  std::vector<int> sums_; // a Fenwick tree of the changes from point to point
+};
+
+} // namespace
+
+std::vector<SpillWeb> SpillChooser::choose(const std::vector<ValueId>& unplaced, bool many) const {
+  struct Class {
+    explicit Class(uint32_t points) : needed(points) {}
+    PointCounts needed;
+    std::vector<std::vector<LiveRange>> relieved; // where each chosen web is live
+  };
+  const uint32_t points = 2 * values_.index_count() + 2;
+  Class classes[] = {Class(points), Class(points)}; // general registers, predicates
   std::vector<SpillWeb> chosen;
   std::vector<bool> taken(candidates_.size());
-  std::vector<LiveRange> relieved[2]; // general registers, predicates
   for (ValueId value : unplaced) {
-    std::vector<LiveRange>& here = relieved[values_.is_predicate(value) ? 1 : 0];
-    if (candidate_of_[value.index()] == UINT32_MAX || overlap(values_.ranges(value), here)) continue;
-    uint32_t best = cheapest(value, taken);
+    const std::span<const LiveRange> ranges = values_.ranges(value);
+    if (candidate_of_[value.index()] == UINT32_MAX || ranges.empty()) continue;
+    Class& here = classes[values_.is_predicate(value) ? 1 : 0];
+    here.needed.add(ranges);
+    const auto helps = [&](const std::vector<LiveRange>& web) { return overlap(web, ranges); };
+    const auto needed = many ? here.needed.at(ranges.front().begin) : 1;
+    if (std::ranges::count_if(here.relieved, helps) >= needed) continue;
+    const uint32_t best = cheapest(value, taken);
     if (best == UINT32_MAX) continue;
     taken[best] = true;
+    std::vector<LiveRange>& covered = here.relieved.emplace_back();
     for (ValueId member : candidates_[best].web.values)
-      merge_ranges(here, values_.ranges(member));
+      merge_ranges(covered, values_.ranges(member));
     chosen.push_back(candidates_[best].web);
+    if (chosen.size() == most_webs) break; // the next round sees what they achieve
   }
   return chosen;
 }
 
 uint32_t SpillChooser::cheapest(ValueId unplaced, const std::vector<bool>& taken) const {
-  uint32_t best = UINT32_MAX;
-  for (uint32_t i = 0; i < candidates_.size(); ++i) {
+  for (uint32_t i : by_price_) {
     const Candidate& candidate = candidates_[i];
-    if (taken[i] || std::isinf(candidate.cost)) continue;
-    if (values_.is_predicate(candidate.web.values[0]) != values_.is_predicate(unplaced)) continue;
-    if (best != UINT32_MAX && candidates_[best].price() <= candidate.price()) continue;
+    if (taken[i] || values_.is_predicate(candidate.web.values[0]) != values_.is_predicate(unplaced)) continue;
     if (std::ranges::any_of(candidate.web.values,
                             [&](ValueId member) { return overlap(values_.ranges(member), values_.ranges(unplaced)); }))
-      best = i;
+      return i;
   }
-  return best;
+  return UINT32_MAX;
 }
 
 // Only the ratio between loop levels matters.

@@ -22,8 +22,11 @@ public:
   SpillChooser(const ir::Function& function, const ir::MachineValues& values, const ir::AllocationOptions& options,
                const std::vector<bool>& unspillable);
 
-  // For each of the values, chooses one of the webs that are live at the same time, unless one is already chosen.
-  std::vector<SpillWeb> choose(const std::vector<ir::ValueId>& unplaced) const;
+  // For each of the values, chooses the cheapest web that is live at the same time, unless one is already chosen; with
+  // `many`, unless there are as many as values without a register that are live where it starts. That is rarely too
+  // few, and sometimes too many: the next colouring of the registers can find places for values that none was chosen
+  // for.
+  std::vector<SpillWeb> choose(const std::vector<ir::ValueId>& unplaced, bool many) const;
 
 private:
   struct Candidate {
@@ -48,6 +51,7 @@ private:
   ir::LoopForest loops_;
   ir::DefUse def_use_;
   std::vector<Candidate> candidates_;
+  std::vector<uint32_t> by_price_;                 // candidates that can be spilled, the cheapest first
   std::vector<uint32_t> candidate_of_;             // by value; UINT32_MAX: none
   std::vector<bool> asynchronous_;                 // by value: of products that run on
   std::vector<std::vector<uint32_t>> read_points_; // by value: the points where the machine reads it

@@ -102,6 +102,34 @@ TEST_CASE("what does not fit waits in as many slots as there are too many values
   CHECK(one.statistics.bytes == 4 * one.statistics.spilled);
 }
 
+// Of 500 words 476 have no register. One of them a round would end at the limit of rounds.
+TEST_CASE("hundreds of values of one place wait in memory") {
+  Spilled one(sum_of_loads(500), {.register_limit = 24});
+  CHECK(one.fits);
+  CHECK(one.statistics.spilled >= 476);
+  CHECK(one.statistics.spilled <= 484);
+  CHECK(one.statistics.rounds < 150);
+}
+
+// Both parameters of the loop wait in memory and are exchanged each time: the loads have to come before the stores.
+TEST_CASE("values that blocks exchange, spilled in one round") {
+  std::string more_loads, more_reads;
+  for (unsigned i = 0; i < 200; ++i) {
+    more_loads += "ld.global.u32 %v" + std::to_string(i) + ", [%a+" + std::to_string(4 * i) + "];\n";
+    more_reads += "xor.b32 %s, %s, %v" + std::to_string(i) + ";\n";
+  }
+  Spilled one(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n"
+              ".reg .b64 %a; .reg .b32 %v<200>, %s, %x, %y, %z, %n; .reg .pred %p;\nld.param.u64 %a, [p];\n" +
+                  more_loads +
+                  "ld.global.u32 %x, [%a+2000];\nld.global.u32 %y, [%a+2004];\nmov.u32 %n, 0;\nmov.u32 %s, 0;\n"
+                  "L: mov.u32 %z, %x; mov.u32 %x, %y; mov.u32 %y, %z;\nadd.u32 %n, %n, 1;\nbar.sync 0;\n"
+                  "setp.lt.u32 %p, %n, 9;\n@%p bra L;\n" +
+                  more_reads + "xor.b32 %s, %s, %x;\nmul.lo.u32 %s, %s, %y;\nst.global.u32 [%a], %s;\nret;\n}\n",
+              {.register_limit = 8});
+  CHECK(one.fits);
+  CHECK(verify(*one.text.module).empty());
+}
+
 // PTX ISA 9.7.15.7: accessing a product's registers before its wait is undefined behaviour.
 TEST_CASE("registers of asynchronous matrix products never wait in memory") {
   std::string text =
