@@ -9,9 +9,14 @@ namespace ptxrewrite::emulator {
 
 #if defined(__x86_64__)
 
+#if defined(__clang__) // has no such option in the attribute
+#define PTXREWRITE_WIDE_LANES gnu::target("avx512f,avx512bw,avx512dq,avx512vl,fma")
+#else
+#define PTXREWRITE_WIDE_LANES gnu::target("avx512f,avx512bw,avx512dq,avx512vl,fma,prefer-vector-width=512")
+#endif
+
 template <auto function>
-[[gnu::flatten, gnu::target("avx512f,avx512bw,avx512dq,avx512vl,fma,prefer-vector-width=512")]] const MicroOp*
-run_wide_lanes(Warp& warp, const MicroOp& op) {
+[[gnu::flatten, PTXREWRITE_WIDE_LANES]] const MicroOp* run_wide_lanes(Warp& warp, const MicroOp& op) {
   using Lanes = LaneHandlerOf<function>;
   return Lanes::apply(warp, op, std::make_index_sequence<Lanes::source_count>());
 }
