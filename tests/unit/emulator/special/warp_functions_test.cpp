@@ -99,6 +99,26 @@ TEST_CASE("shfl and vote without .sync take the lanes that are there") {
   }
 }
 
+// Undefined by the manual; here the lane keeps its own value.
+TEST_CASE("shfl from lanes that do not take part") {
+  for (const std::string mode : {"up", "down", "bfly", "idx"}) {
+    LaneInputs in{random_words(32, 8), random_words(32, 9), {}, {}};
+    const uint32_t c = mode == "up" ? 0 : 31;
+    LaneResults out =
+        run_lanes("setp.lt.u32 %p1, %thread, 20;\n@%p1 shfl." + mode + ".b32 %d, %a, %b, " + std::to_string(c) + ";",
+                  in, {}, ".version 6.0\n.target sm_60\n");
+    REQUIRE_MESSAGE(out.run.ok(), out.run.error);
+    unsigned absent = 0;
+    for (size_t lane = 0; lane < 20; ++lane) {
+      const Shuffled taken = expect_shuffle(mode, in.a, static_cast<int>(lane), in.b[lane], c, (1u << 20) - 1);
+      const Shuffled of_all = expect_shuffle(mode, in.a, static_cast<int>(lane), in.b[lane], c, ~0u);
+      absent += taken.value != of_all.value;
+      CHECK(out.d[lane] == taken.value);
+    }
+    CHECK((absent > 0) == (mode != "up"));
+  }
+}
+
 TEST_CASE("lanes meet at different shfl instructions and with what they hold there") {
   LaneInputs in{random_words(32, 7), {}, {}, {}};
   // Odd lanes provide a + 1 on one path, even ones a + 2 on the other, later.
