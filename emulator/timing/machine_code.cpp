@@ -2,10 +2,10 @@
 
 #include "emulator/core/micro_op.h"
 #include "ir/forms/composite.h"
+#include "ir/machine/figures/expansion.h"
 #include "ir/machine/figures/latency.h"
 #include "ir/machine/figures/matrix_work.h"
 #include "ir/machine/figures/special_work.h"
-#include "ir/machine/figures/weights.h"
 
 #include <algorithm>
 #include <array>
@@ -224,7 +224,7 @@ ir::InstructionCost cost_as_ptx(const ir::Machine& machine, const ir::Function& 
   // Parameters are in constant memory, which has its own port.
   const ir::Pipe pipe = ir::is_param(form.space)
                             ? ir::Pipe::issue
-                            : ir::weight_of(form, static_cast<uint32_t>(machine.compute_capability), false).pipe;
+                            : ir::expansion_of(form, static_cast<uint32_t>(machine.compute_capability), false).pipe();
   return {1, 0, pipe};
 }
 

@@ -1,7 +1,7 @@
 // Chooses the linear registers of one kernel. See the header for terms. The saving is estimated by liveness: the
 // instructions that become dead if the sites no longer read their registers.
+#include "ir/machine/figures/expansion.h"
 #include "ir/machine/figures/target.h"
-#include "ir/machine/figures/weights.h"
 #include "ir/machine/select/lowering.h"
 #include "transforms/r2d2/r2d2_joins.h"
 #include "transforms/r2d2/r2d2_planner.h"
@@ -133,7 +133,8 @@ double Planner::removed_weight(const ir::Liveliness::Result& live, size_t* count
 }
 
 double Planner::weight_of(std::string_view mnemonic, BlockId block) const {
-  return ir::weight_of(ir::form(ir::known_form(mnemonic)), compute_capability_, false).instructions * frequency(block);
+  return ir::expansion_of(ir::form(ir::known_form(mnemonic)), compute_capability_, false).instructions *
+         frequency(block);
 }
 
 double Planner::replacement_weight(const LinearSite& site) const {

@@ -1,8 +1,8 @@
 // Selects the figure of a machine for an instruction, see latency.h.
 #include "ir/machine/figures/latency.h"
 
+#include "ir/machine/figures/expansion.h"
 #include "ir/machine/figures/matrix_work.h"
-#include "ir/machine/figures/weights.h"
 
 #include <algorithm>
 
@@ -48,7 +48,7 @@ Figure convert_throughput(const Machine& machine, const Form& form) {
 // Lanes per clock, such that the machine instructions of the product take as long as its multiplications.
 Figure matrix_throughput(const Machine& machine, const Form& form) {
   Figure figure = is_async_product(form) ? machine.throughput.matrix_async : machine.throughput.matrix;
-  const double products = matrix_products(form) / weight_of(form, machine.compute_capability, false).instructions;
+  const double products = matrix_products(form) / expansion_of(form, machine.compute_capability, false).instructions;
   if (!figure.known || products == 0) return {};
   figure.value *= lanes_of_warp / products;
   return figure;
@@ -106,7 +106,7 @@ Figure latency(const Machine& machine, const Form& form) {
   default:
     break;
   }
-  switch (weight_of(form, machine.compute_capability, false).pipe) {
+  switch (expansion_of(form, machine.compute_capability, false).pipe()) {
   case Pipe::fp32:
     return machine.latency.fp32;
   case Pipe::fp64:
@@ -136,7 +136,7 @@ Figure throughput(const Machine& machine, const Form& form) {
   default:
     break;
   }
-  switch (weight_of(form, machine.compute_capability, false).pipe) {
+  switch (expansion_of(form, machine.compute_capability, false).pipe()) {
   case Pipe::fp32:
     return facts.fp32;
   case Pipe::fp64:

@@ -4,7 +4,7 @@
 
 #include "ir/core/module.h"
 #include "ir/core/special_registers.h"
-#include "ir/machine/figures/weights.h"
+#include "ir/machine/figures/expansion.h"
 #include "ir/machine/prepare/constant_bank.h"
 #include "ir/machine/prepare/sections.h"
 #include "ir/machine/prepare/value_flow.h"
@@ -375,7 +375,7 @@ private:
     if (!known || is_marked(in_section_, id)) return false;
     if (known->effects.call) return true;
     const bool literal = function_.operands_of(id).size() > 1 && function_.operands_of(id).back().is_constant();
-    return weight_of(*known, capability_, literal).subroutine != Subroutine::none;
+    return expansion_of(*known, capability_, literal).subroutine != Subroutine::none;
   }
 
   // Returns the number of instructions.

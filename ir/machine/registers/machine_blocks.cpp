@@ -1,7 +1,7 @@
 // Merges blocks, see machine_blocks.h.
 #include "ir/machine/registers/machine_blocks.h"
 
-#include "ir/machine/figures/weights.h"
+#include "ir/machine/figures/expansion.h"
 
 #include <algorithm>
 
@@ -96,8 +96,8 @@ private:
   // Machine instructions that call the slow path; 0 for instructions without one.
   uint32_t slow_path(const RegisterInstruction& instruction) const {
     if (instruction.weight == 0 || !instruction.id) return 0;
-    const FormWeight weight = weight_of(function_.form_of(instruction.id), compute_capability_, false);
-    return weight.subroutine == Subroutine::none ? 0 : size_of(weight.subroutine).at_place;
+    const Expansion& alone = expansion_of(function_.form_of(instruction.id), compute_capability_, false);
+    return alone.subroutine == Subroutine::none ? 0 : size_of(alone.subroutine).at_place;
   }
 
   // Splits the block at its first slow path; the rest becomes the last block and is processed later.

@@ -1,9 +1,9 @@
 #include "ir/machine/select/branches.h"
 
 #include "ir/core/module.h"
+#include "ir/machine/figures/expansion.h"
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/figures/heuristics.h"
-#include "ir/machine/figures/weights.h"
 #include "ir/machine/prepare/rule_helpers.h"
 #include "ir/machine/select/block_order.h"
 
@@ -178,7 +178,7 @@ private:
       if (!form) continue;
       if (form->effects.barrier || form->effects.convergent || form->effects.call) return false;
       if (form->kind == InstructionClass::atomic) return false;
-      if (weight_of(*form, context_.capability, context_.last_is_literal(id)).subroutine != Subroutine::none)
+      if (expansion_of(*form, context_.capability, context_.last_is_literal(id)).subroutine != Subroutine::none)
         return false;
       if (function_.instructions[id].guard) return false;
     }

@@ -1,11 +1,11 @@
-// Counts machine instructions: first by rows of weights.def, then by fusions; see lowering.h.
+// Counts machine instructions: first by rows of expand.def, then by fusions; see lowering.h.
 #include "ir/machine/select/lowering.h"
 
 #include "ir/core/module.h"
 #include "ir/flow/cfg.h"
 #include "ir/flow/dominators.h"
+#include "ir/machine/figures/expansion.h"
 #include "ir/machine/figures/generations.h"
-#include "ir/machine/figures/weights.h"
 #include "ir/machine/fuse/constant_operands.h"
 #include "ir/machine/fuse/fusion.h"
 #include "ir/machine/fuse/second_constants.h"
@@ -210,13 +210,13 @@ private:
   void weigh_alone(InstructionId id) {
     const Form* form = context_.form(id);
     if (!form || is_move(id)) return;
-    FormWeight weight = weight_of(*form, capability_, context_.last_is_literal(id));
-    cost(id) = {weight.instructions, 0, weight.pipe};
-    if (weight.subroutine != Subroutine::none) weigh_subroutine(id, weight.subroutine);
+    const Expansion& alone = expansion_of(*form, capability_, context_.last_is_literal(id));
+    cost(id) = {alone.instructions, 0, alone.pipe()};
+    if (alone.subroutine != Subroutine::none) weigh_subroutine(id, alone.subroutine);
     if (extracts_bytes(id)) cost(id).weight = 1;
     if (form->opcode == Opcode::call) weigh_call(id);
     if (form->opcode == Opcode::st && is_param(form->space)) weigh_argument(id);
-    if (is_first_generation() && weight.subroutine == Subroutine::none) weigh_first_generation(id, *form);
+    if (is_first_generation() && alone.subroutine == Subroutine::none) weigh_first_generation(id, *form);
     if (has(capability_, MachineFact::split_products)) weigh_split_product(id, *form);
   }
 

@@ -8,7 +8,7 @@
 // Works on both states of a function, and on all instructions of the hardware forms. Weights are more precise in SSA
 // form: as read, a register that is written more than once prevents fusions with its uses.
 //
-// weights.def has the cost of an instruction by itself, the rows of fuse.def its cost in context. An instruction that
+// expand.def has the cost of an instruction by itself, the rows of fuse.def its cost in context. An instruction that
 // is fused with its user is free: the pair is counted at the user.
 #pragma once
 

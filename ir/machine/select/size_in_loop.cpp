@@ -1,8 +1,8 @@
 // The sizes are rows of heuristics.def.
 #include "ir/machine/select/size_in_loop.h"
 
+#include "ir/machine/figures/expansion.h"
 #include "ir/machine/figures/heuristics.h"
-#include "ir/machine/figures/weights.h"
 
 namespace ptxrewrite::ir {
 

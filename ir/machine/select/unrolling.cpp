@@ -2,9 +2,9 @@
 #include "ir/machine/select/unrolling.h"
 
 #include "ir/core/module.h"
+#include "ir/machine/figures/expansion.h"
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/figures/heuristics.h"
-#include "ir/machine/figures/weights.h"
 #include "ir/machine/select/counted_loop.h"
 #include "ir/machine/select/size_in_loop.h"
 
@@ -162,7 +162,7 @@ bool is_fixed(const LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   if (form.effects.convergent && !form.effects.barrier) return true;
   if (form.kind == InstructionClass::fence || form.effects.call) return true;
-  return weight_of(form, context.capability, false).subroutine != Subroutine::none;
+  return expansion_of(form, context.capability, false).subroutine != Subroutine::none;
 }
 
 // True if the address advances by the same distance in each trip.

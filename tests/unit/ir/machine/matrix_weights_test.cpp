@@ -1,8 +1,8 @@
 // Tensor-core instructions: machine instructions against ptxas, and times against the peaks of data sheets.
+#include "ir/machine/figures/expansion.h"
 #include "ir/machine/figures/figures.h"
 #include "ir/machine/figures/latency.h"
 #include "ir/machine/figures/matrix_work.h"
-#include "ir/machine/figures/weights.h"
 #include "ir/machine/select/lowering.h"
 #include "ir/ssa/ssa.h"
 #include "support/ptxas.h"
@@ -150,7 +150,7 @@ template <class Text> Added added_by(unsigned target, Text text) {
 double clocks_of(const char* machine, const char* mnemonic) {
   const Machine& on = *find_machine(machine);
   const Form& product = form(known_form(mnemonic));
-  return 32 / throughput(on, product).value * weight_of(product, on.compute_capability, false).instructions;
+  return 32 / throughput(on, product).value * expansion_of(product, on.compute_capability, false).instructions;
 }
 
 } // namespace

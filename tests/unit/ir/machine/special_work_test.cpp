@@ -2,7 +2,7 @@
 // F2F, FLO, POPC, BREV on the path of every execution, disassembled with nvdisasm).
 #include "ir/machine/figures/special_work.h"
 
-#include "ir/machine/figures/weights.h"
+#include "ir/machine/figures/expansion.h"
 #include "tests/unit/grammar/read.h"
 
 #include <doctest/doctest.h>
@@ -50,9 +50,9 @@ TEST_CASE("what of an expansion the special unit does") {
     const Form& form = function.form_of(id);
     const std::string written = one.instruction;
     const bool literal = written.find(", 7;") != std::string::npos || written.find(", 10;") != std::string::npos;
-    const FormWeight weight = weight_of(form, 75, literal);
-    const auto all = static_cast<uint16_t>(weight.instructions + size_of(weight.subroutine).executed);
-    CHECK(special_instructions(form, {all, 0, weight.pipe}) == one.special);
+    const Expansion& alone = expansion_of(form, 75, literal);
+    const auto all = static_cast<uint16_t>(alone.instructions + size_of(alone.subroutine).executed);
+    CHECK(special_instructions(form, {all, 0, alone.pipe()}) == one.special);
   }
 }
 

@@ -1,5 +1,7 @@
-// Every kind of row of weights.def against ptxas: kernels with two and with four copies of an instruction, with
+// Every kind of row of expand.def against ptxas: kernels with two and with four copies of an instruction, with
 // operands from memory and results to memory, differ by two copies. Long: the list of instructions is data.
+#include "ir/isa/isa_availability.h"
+#include "ir/machine/figures/expansion.h"
 #include "ir/machine/figures/figures.h"
 #include "ir/machine/select/lowering.h"
 #include "ir/ssa/ssa.h"
@@ -8,9 +10,11 @@
 
 #include <doctest/doctest.h>
 
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <sstream>
+#include <string_view>
 
 namespace ptxrewrite::tests::weights_test {
 
@@ -421,7 +425,58 @@ std::string copies_of(const Case& one, int copies, const std::string& name) {
          body + "ret;\n}\n";
 }
 
+uint32_t number_in(std::string_view text) {
+  uint32_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// True for a target among "sm_20..sm_37 sm_70+".
+bool is_among(uint32_t capability, std::string_view targets) {
+  if (targets.empty()) return true;
+  std::istringstream ranges{std::string(targets)};
+  for (std::string range; ranges >> range;) {
+    const uint32_t first = number_in(std::string_view(range).substr(3)); // after "sm_"
+    const size_t dots = range.find("..sm_");
+    const uint32_t last = dots == std::string::npos ? UINT32_MAX : number_in(std::string_view(range).substr(dots + 5));
+    if (first <= capability && capability <= last) return true;
+  }
+  return false;
+}
+
 } // namespace
+
+// Kepler and later: Fermi has Kepler's rows, although it has no SHF.
+TEST_CASE("a target has the machine instructions of its expansions") {
+  size_t checked = 0;
+  for (const Case& one : cases)
+    for (const uint32_t capability : {35u, 50u, 60u, 70u, 72u, 75u, 80u, 86u, 90u, 100u, 103u, 120u}) {
+      const std::string_view operands = one.operands;
+      const bool literal = std::isdigit(static_cast<unsigned char>(operands[operands.rfind(' ') + 1])) != 0;
+      const Form& form = ir::form(known_form(one.mnemonic));
+      if (!why_not_available(form, {9, 0}, "sm_" + std::to_string(capability)).empty()) continue;
+      for (const std::string& name : machine_names(form, capability, literal, {})) {
+        const std::string mnemonic = one.mnemonic;
+        CAPTURE(mnemonic);
+        CAPTURE(capability);
+        CAPTURE(name);
+        CHECK(is_among(capability, row_of(machine_opcode(name)).targets));
+        ++checked;
+      }
+    }
+  CHECK(checked > 5000);
+}
+
+TEST_CASE("an expansion's unit is that of the instruction in brackets, or of the last one") {
+  const auto pipe = [](const char* mnemonic, uint32_t capability) {
+    return expansion_of(form(known_form(mnemonic)), capability, false).pipe();
+  };
+  CHECK(pipe("div.full.f32", 90) == Pipe::special);   // MUFU.RCP in brackets
+  CHECK(pipe("sin.approx.f32", 90) == Pipe::special); // MUFU.SIN is the last
+  CHECK(pipe("clz.b32", 90) == Pipe::special);        // not that of the sum after FLO
+  CHECK(pipe("div.u64", 60) == Pipe::integer);        // not that of the call: the subroutine's work
+  CHECK(expansion_of(form(known_form("mul.wide.u32")), 50, false).instructions == 8);
+}
 
 TEST_CASE("the weight of an instruction is what one more of it adds") {
   if (!find_ptxas()) {
