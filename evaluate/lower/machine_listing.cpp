@@ -2,8 +2,8 @@
 
 #include "evaluate/common/listing.h"
 #include "ir/core/print.h"
+#include "ir/machine/figures/expansion.h"
 #include "ir/machine/figures/latency.h"
-#include "ir/machine/figures/mnemonics.h"
 #include "ir/machine/prepare/value_flow.h"
 #include "ir/machine/registers/registers.h"
 #include "ir/machine/select/lowering.h"
@@ -126,15 +126,7 @@ private:
   std::vector<std::string> own_names(InstructionId id) const {
     const ir::InstructionCost& cost = lowering_.cost(id);
     if (reads_special_register(id)) return {cost.weight == 0 ? "S2UR" : "S2R"};
-    const std::string_view all =
-        ir::machine_mnemonics(lowered_.form_of(id), capability_, last_is_literal(id), fused_[id.index()]);
-    std::vector<std::string> names;
-    for (size_t begin = 0; begin < all.size();) {
-      const size_t end = std::min(all.find(' ', begin), all.size());
-      names.emplace_back(all.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    return names;
+    return ir::machine_names(lowered_.form_of(id), capability_, last_is_literal(id), fused_[id.index()]);
   }
 
   // Number of constants that are moved to registers for this instruction.

@@ -4,7 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 
 namespace ptxrewrite::evaluate {
@@ -104,10 +106,11 @@ std::string totals_of(const MachineListing& listing) {
 } // namespace
 
 std::string machine_names_text(const MachineListingLine& line) {
-  std::string names = joined(line.machine, " ");
-  const auto known = static_cast<uint32_t>(line.machine.size());
-  if (line.instructions > known)
-    names += (names.empty() ? "" : " ") + ("+" + std::to_string(line.instructions - known));
+  constexpr size_t most = 8;
+  const size_t shown = std::min(line.machine.size(), most);
+  std::string names = joined({line.machine.begin(), line.machine.begin() + static_cast<std::ptrdiff_t>(shown)}, " ");
+  if (line.instructions > shown)
+    names += (names.empty() ? "" : " ") + ("+" + std::to_string(line.instructions - shown));
   return names;
 }
 

@@ -7,7 +7,8 @@
 
 namespace ptxrewrite::evaluate {
 
-// The mnemonics of a line's machine instructions; instructions without known names are counted: "MUFU.RCP +7".
+// The mnemonics of a line's machine instructions, at most eight; the rest, and instructions without known names, are
+// counted: "MUFU.RCP +7".
 std::string machine_names_text(const MachineListingLine& line);
 
 // `target`: "sm_80". `assembler`: "ptxas 13.0", the source of `listing.ptxas`; empty if there is none.

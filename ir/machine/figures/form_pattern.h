@@ -1,4 +1,4 @@
-// The words and targets in a row of a table (expand.def, mnemonics.def) that select forms of an opcode.
+// The words and targets in a row of a table (expand.def) that select forms of an opcode.
 #pragma once
 
 #include "ir/isa/isa.h"
