@@ -1,6 +1,7 @@
 // The machine instructions of all generations: the rows of isa.def.
 #pragma once
 
+#include "ir/machine/figures/machine.h"
 #include "ir/machine/figures/pipe.h"
 
 #include <algorithm>
@@ -13,14 +14,34 @@ namespace ptxrewrite::ir {
 
 enum class MachineOpcode : uint8_t {}; // by row of isa.def
 
+// The columns of isa.def that name figures of a machine: its members; nullptr: none.
+using LatencyField = Figure LatencyFacts::*;
+using RateField = Figure ThroughputFacts::*;
+
 struct MachineOpcodeRow {
   std::string_view name;
   Pipe pipe = Pipe::issue;
+  LatencyField latency = nullptr;
+  RateField rate = nullptr;
   std::string_view targets; // "sm_20..sm_62 sm_80+"; empty: all
 };
 
+struct LatencyNames : LatencyFacts {
+  static constexpr std::nullptr_t none = nullptr;
+};
+struct RateNames : ThroughputFacts {
+  static constexpr std::nullptr_t none = nullptr;
+};
+constexpr auto field_of(std::nullptr_t const*) {
+  return nullptr;
+}
+template <class Field> constexpr auto field_of(Field field) {
+  return field;
+}
+
 inline constexpr MachineOpcodeRow machine_opcode_rows[] = {
-#define MACHINE_OPCODE(name, pipe, targets) {name, Pipe::pipe, targets},
+#define MACHINE_OPCODE(name, pipe, latency, rate, targets)                                                             \
+  {name, Pipe::pipe, field_of(&LatencyNames::latency), field_of(&RateNames::rate), targets},
 #include "ir/machine/figures/isa.def"
 #undef MACHINE_OPCODE
 };
