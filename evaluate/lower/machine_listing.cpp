@@ -133,7 +133,7 @@ private:
   uint32_t moves_in_front(InstructionId id) const {
     int moves = 0;
     for (const LoweringRemark* remark : remarks_[id.index()])
-      if (remark->step == "literal" || remark->step == "second constant") moves += std::max(0, remark->instructions);
+      if (remark->step == "operand slots") moves += std::max(0, remark->instructions);
     if (const auto known = trace_.constant_moves.find(id); known != trace_.constant_moves.end())
       moves = std::max<int>(moves, known->second);
     return static_cast<uint32_t>(moves);

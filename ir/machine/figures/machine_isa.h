@@ -23,6 +23,7 @@ struct MachineOpcodeRow {
   Pipe pipe = Pipe::issue;
   LatencyField latency = nullptr;
   RateField rate = nullptr;
+  std::string_view slots;   // of source operands: see isa.def
   std::string_view targets; // "sm_20..sm_62 sm_80+"; empty: all
 };
 
@@ -40,8 +41,8 @@ template <class Field> constexpr auto field_of(Field field) {
 }
 
 inline constexpr MachineOpcodeRow machine_opcode_rows[] = {
-#define MACHINE_OPCODE(name, pipe, latency, rate, targets)                                                             \
-  {name, Pipe::pipe, field_of(&LatencyNames::latency), field_of(&RateNames::rate), targets},
+#define MACHINE_OPCODE(name, pipe, latency, rate, slots, targets)                                                      \
+  {name, Pipe::pipe, field_of(&LatencyNames::latency), field_of(&RateNames::rate), slots, targets},
 #include "ir/machine/figures/isa.def"
 #undef MACHINE_OPCODE
 };

@@ -6,7 +6,7 @@
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/fuse/constant_operands.h"
 #include "ir/machine/fuse/disjoint.h"
-#include "ir/machine/fuse/second_constants.h"
+#include "ir/machine/fuse/operand_slots.h"
 #include "ir/machine/fuse/wide_arithmetic.h"
 #include "ir/machine/prepare/first_generation.h"
 #include "ir/machine/prepare/rule_helpers.h"

@@ -1,11 +1,10 @@
 #include "ir/machine/fuse/constant_operands.h"
 
-#include "ir/forms/composite.h"
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/fuse/constant_ranges.h"
+#include "ir/machine/fuse/operand_slots.h"
 #include "ir/machine/fuse/wide_arithmetic.h"
 #include "ir/machine/prepare/constant_bank.h"
-#include "ir/machine/prepare/first_generation.h"
 #include "ir/machine/prepare/rule_helpers.h"
 
 #include <algorithm>
@@ -24,17 +23,6 @@ bool literal_is_zero(const LoweringContext& context, ValueId value) {
 namespace {
 
 using Places = std::map<BlockId, InstructionId>;
-
-// The blocks of places behind another place for which the predicate holds.
-template <class Holds>
-std::set<BlockId> places_behind(const LoweringContext& context, const Places& places, Holds&& holds) {
-  if (places.size() < 2) return {};
-  std::vector<BlockId> blocks;
-  for (const auto& [block, reader] : places)
-    blocks.push_back(block);
-  const std::vector<BlockId> behind = blocks_behind(context.dominators, std::move(blocks), holds);
-  return {behind.begin(), behind.end()};
-}
 
 // ptxas 13.0 moves a 32-bit constant again in each block that no other such block dominates, except for addresses.
 void move_again(LoweringContext& context, const Places& places) {
@@ -96,69 +84,6 @@ void weigh_constant(LoweringContext& context, InstructionId id) {
   if (!everywhere && at.weight == 1) move_again(context, places);
 }
 
-// By factor: the blocks that need it in a register, with the first such reader.
-using LiteralPlaces = std::map<int64_t, std::map<BlockId, InstructionId>>;
-
-// If the addend of a wide multiply-add is a parameter, its factor must be in a register.
-void find_wide_literals(const LoweringContext& context, LiteralPlaces& literal_places, InstructionId id) {
-  const Form& form = *context.form(id);
-  if (form.opcode != Opcode::mul || !form.has(Modifier::wide) || !context.absorbed[id.index()]) return;
-  const Operand* factor = context.source(id, 1);
-  if (!context.is_literal(factor)) return;
-  for (InstructionId reader : context.values.readers(context.result(id))) {
-    const Operand* a = context.source(reader, 0);
-    const Operand* b = context.source(reader, 1);
-    bool parameter = false;
-    for (const Operand* operand : {a, b})
-      parameter |= operand && operand->is(OperandKind::value) &&
-                   context.source_of(operand->as_value()) == ValueSource::constant_bank;
-    if (!parameter) continue;
-    literal_places[factor->is_constant() ? factor->immediate : -1].try_emplace(
-        context.function.instructions[reader].block, reader);
-  }
-}
-
-void weigh_wide_literals(LoweringContext& context) {
-  LiteralPlaces literals;
-  context.for_each_needed([&](InstructionId id) { find_wide_literals(context, literals, id); });
-  const ConstantRanges ranges(context);
-  for (const auto& [factor, places] : literals) {
-    const std::set<BlockId> behind =
-        places_behind(context, places, [&](BlockId from, BlockId to) { return ranges.keeps(from, to); });
-    for (const auto& [block, reader] : places)
-      if (!behind.contains(block)) context.move_constant(reader);
-  }
-}
-
-// The literal, directly or through moves to registers; nullptr if it is not a literal.
-const Operand* literal_behind(const LoweringContext& context, const Operand* operand) {
-  for (int step = 0; operand && step < 4; ++step) {
-    if (operand->is_constant()) return operand;
-    InstructionId definition = context.definition(operand);
-    if (!definition || !context.function.is_opcode(definition, Opcode::mov)) return nullptr;
-    operand = context.source(definition, 0);
-  }
-  return nullptr;
-}
-
-// Before 9.0 a 64-bit literal whose low word is not zero is in a constant bank; from then on it is moved into two
-// registers, once per block.
-void weigh_long_literals(LoweringContext& context, std::set<std::pair<BlockId, int64_t>>& literals, InstructionId id) {
-  const Form& form = *context.form(id);
-  if (form.type() != ScalarType::f64 || !has_constant_operand(form) || form.opcode == Opcode::mov) return;
-  if (context.absorbed[id.index()]) return;
-  for (size_t i = 0; const Operand* operand = context.source(id, i); ++i) {
-    const Operand* found = literal_behind(context, operand);
-    if (!found || (found->immediate & UINT32_MAX) == 0) continue;
-    if (literals.insert({context.function.instructions[id].block, found->immediate}).second)
-      context.costs[id.index()].weight += 2;
-  }
-}
-
-} // namespace
-
-namespace {
-
 bool is_plain_sum(const LoweringContext& context, InstructionId id) {
   const Form* form = id ? context.form(id) : nullptr;
   return form && is_add(*form) && is_int64(*form) && !context.function.instructions[id].guard && context.result(id);
@@ -209,41 +134,7 @@ bool reads_without_register(const LoweringContext& context, InstructionId reader
   if (is_sign_of_pair(context, reader)) return true; // an extension
   bool is_zero = source == ValueSource::literal && literal_is_zero(context, value);
   if (is_zero) return true;
-  // Shift distance, clamp and the full lane mask are encoded in the instruction word.
-  if (form->kind == InstructionClass::warp_shuffle && source == ValueSource::literal)
-    return context.source(reader, 0)->as_value() != value;
-  if (!has_constant_operand(*form)) return false;
-  // An instruction can have one such operand: the last.
-  bool last = false;
-  for (size_t i = 0; const Operand* operand = context.source(reader, i); ++i) {
-    if (operand->is(OperandKind::value) && context.source_of(operand->as_value()) != ValueSource::computed)
-      last = operand->as_value() == value;
-    if (operand->is_constant() && operand->immediate != 0) last = false; // zero has its own register
-  }
-  return last;
-}
-
-bool has_constant_operand(const Form& form) {
-  switch (form.kind) {
-  case InstructionClass::integer:
-  case InstructionClass::extended_precision:
-  case InstructionClass::floating_point:
-  case InstructionClass::half_precision:
-  case InstructionClass::mixed_precision:
-  case InstructionClass::comparison:
-  case InstructionClass::half_comparison:
-  case InstructionClass::selection:
-  case InstructionClass::logic:
-  case InstructionClass::shift:
-  case InstructionClass::conversion:
-  case InstructionClass::data_movement:
-  case InstructionClass::control_flow:
-    return true;
-  case InstructionClass::extension:
-    return is_composite(form); // one of its operands (composite-hpca13 §3.3)
-  default:
-    return false;
-  }
+  return slot_takes(context, reader, value, source);
 }
 
 // Neighbouring words of a .const variable are loaded together, once per block.
@@ -266,13 +157,6 @@ static void join_constants(LoweringContext& context, int64_t words) {
 void weigh_constants(LoweringContext& context) {
   context.for_each_needed([&](InstructionId id) { weigh_constant(context, id); });
   if (const uint16_t words = fact(context.capability, MachineFact::joined_constants)) join_constants(context, words);
-}
-
-void weigh_literals(LoweringContext& context) {
-  if (context.capability < first_generation_end) return;
-  if (!has(context.capability, MachineFact::loaded_parameters)) return weigh_wide_literals(context);
-  std::set<std::pair<BlockId, int64_t>> literals; // moved into registers so far
-  context.for_each_needed([&](InstructionId id) { weigh_long_literals(context, literals, id); });
 }
 
 } // namespace ptxrewrite::ir

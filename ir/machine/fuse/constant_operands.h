@@ -1,13 +1,10 @@
-// Cost of constant operands (literals, kernel parameters, the launch's shape): most operand slots can name a constant;
-// a move into a register is counted where a reader cannot. Private to ir/machine.
+// Cost of constants (literals, kernel parameters, the launch's shape) at their definitions: most operand slots can name
+// one (operand_slots.h); a move into a register is counted where a reader cannot. Private to ir/machine.
 #pragma once
 
 #include "ir/machine/prepare/lowering_context.h"
 
 namespace ptxrewrite::ir {
-
-// True if the instruction can have one operand that is not a register.
-bool has_constant_operand(const Form& form);
 
 // True if the value, which a literal defines (ValueSource::literal), is 0.
 bool literal_is_zero(const LoweringContext& context, ValueId value);
@@ -17,8 +14,6 @@ bool reads_without_register(const LoweringContext& context, InstructionId reader
 
 // At the definitions: a value that is not in a register is free if all readers can name it.
 void weigh_constants(LoweringContext& context);
-// At the readers: adds moves of literals that have to be in registers.
-void weigh_literals(LoweringContext& context);
 
 // True for a 64-bit sum with the address of a .const variable that is read only as the address of constant loads. These
 // add the variable's offset (c[0x3][R + place]) and need only the other summand, in 32 bits.

@@ -5,6 +5,9 @@
 #include "ir/machine/prepare/lowering_context.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace ptxrewrite::ir {
@@ -42,6 +45,18 @@ std::vector<BlockId> blocks_behind(const DominatorTree& dominators, std::vector<
     above.push_back(block);
   }
   return behind;
+}
+
+// The same for blocks that need a constant in a register, with their first such readers.
+template <class Holds>
+std::set<BlockId> places_behind(const LoweringContext& context, const std::map<BlockId, InstructionId>& places,
+                                Holds&& holds) {
+  if (places.size() < 2) return {};
+  std::vector<BlockId> blocks;
+  for (const auto& [block, reader] : places)
+    blocks.push_back(block);
+  const std::vector<BlockId> behind = blocks_behind(context.dominators, std::move(blocks), holds);
+  return {behind.begin(), behind.end()};
 }
 
 } // namespace ptxrewrite::ir

@@ -8,7 +8,7 @@
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/fuse/constant_operands.h"
 #include "ir/machine/fuse/fusion.h"
-#include "ir/machine/fuse/second_constants.h"
+#include "ir/machine/fuse/operand_slots.h"
 #include "ir/machine/prepare/canonical.h"
 #include "ir/machine/prepare/conditions.h"
 #include "ir/machine/prepare/first_generation.h"
@@ -133,11 +133,10 @@ private:
     if (!is_first_generation()) step("narrow elements", [&] { weigh_narrow_vectors(context_); });
     if (!is_first_generation()) step("vector tuples", [&] { weigh_vector_tuples(context_); });
     if (!is_first_generation()) step("shared reciprocal", [&] { share_reciprocals(context_); });
-    step("literal", [&] { weigh_literals(context_); });
     if (has(capability_, MachineFact::uniform_datapath))
       step("uniform datapath", [&] { for_each_needed([&](InstructionId id) { move_to_uniform(id); }); });
     if (has_uniform_work()) step("uniform load", [&] { weigh_uniform_loads(context_); });
-    step("second constant", [&] { weigh_second_constants(context_); });
+    step("operand slots", [&] { weigh_operand_slots(context_); });
   }
 
   void measure_unrolling() {
