@@ -237,6 +237,8 @@ private:
 bool has_constant_slot(const LoweringContext& context, const Form& form) {
   if (form.kind == InstructionClass::extension) return is_composite(form); // composite-hpca13 §3.3
   if (form.kind == InstructionClass::video_scalar || form.kind == InstructionClass::video_simd) return false;
+  if (form.kind == InstructionClass::store)
+    return false; // an argument: its constant is moved to the place of the argument
   const std::string_view slots = slots_of(context, form);
   return slots.find_first_of("cp") != std::string_view::npos;
 }
