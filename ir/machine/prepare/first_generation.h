@@ -21,7 +21,7 @@ inline constexpr uint32_t first_generation_end = 20; // the first compute capabi
 // function.
 std::vector<bool> low_halves(const Function& function);
 
-// Number of instructions if it differs from weights.def. `low_half`: only the low half of the result is needed.
+// Number of instructions if it differs from expand.def. `low_half`: only the low half of the result is needed.
 // `sources`: one operand each, without group heads.
 std::optional<uint16_t> first_generation_weight(const Form& form, std::span<const Operand> sources, bool low_half);
 
