@@ -58,7 +58,38 @@ void print_worst(const TargetTable& table, size_t worst) {
   }
 }
 
+void print_versions(const std::vector<SignRow>& signs) {
+  if (signs.empty()) return;
+  const VersionSigns looked_at = version_signs(signs, false), held_out = version_signs(signs, true);
+  const auto line = [](const char* name, const SignCounts& one, const SignCounts& other) {
+    std::printf("  %-40.40s %5.1f (%4u)  %5.1f (%4u)\n", name, percent(one), one.changed, percent(other),
+                other.changed);
+  };
+  std::puts("signs by version, % (of differences): looked-at, held-out");
+  std::set<std::string> names;
+  for (const SignRow& row : signs)
+    names.insert(row.pair.version);
+  const auto counts_of = [](const VersionSigns& half, const std::string& name) {
+    const auto found = half.by_version.find(name);
+    return found == half.by_version.end() ? SignCounts() : found->second;
+  };
+  for (const std::string& name : names)
+    line(name.c_str(), counts_of(looked_at, name), counts_of(held_out, name));
+  line("versions that only reorder instructions", looked_at.order_alone, held_out.order_alone);
+  line("all others", looked_at.others, held_out.others);
+}
+
 } // namespace
+
+VersionSigns version_signs(const std::vector<SignRow>& signs, bool held_out) {
+  VersionSigns result;
+  for (const SignRow& row : signs) {
+    if (row.held_out != held_out) continue;
+    (is_only_order(row.pair) ? result.order_alone : result.others).add(row.pair);
+    result.by_version[row.pair.version].add(row.pair);
+  }
+  return result;
+}
 
 Figures figures_of(const std::vector<KernelRow>& kernels, const std::vector<SignRow>& signs, const std::string& group,
                    bool held_out) {
@@ -88,6 +119,7 @@ void print_table(const TargetTable& table, size_t worst) {
                figures_of(table.kernels, table.signs, group, true));
   print_line("all", figures_of(table.kernels, table.signs, "", false),
              figures_of(table.kernels, table.signs, "", true));
+  print_versions(table.signs);
   print_worst(table, worst);
   std::puts("");
 }

@@ -4,6 +4,7 @@
 #include "tests/paper/signs.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,13 @@ struct Figures {
   double absolute = 0, mean = 0, registers = 0; // errors in %, the first and last as absolute values
   SignCounts signs;
 };
+
+// Signs by version. Versions that only reorder instructions are counted apart: the model has one count for all orders.
+struct VersionSigns {
+  std::map<std::string, SignCounts> by_version;
+  SignCounts order_alone, others;
+};
+VersionSigns version_signs(const std::vector<SignRow>& signs, bool held_out);
 
 // Sums the rows of a group (all groups if empty) and of a half.
 Figures figures_of(const std::vector<KernelRow>& kernels, const std::vector<SignRow>& signs, const std::string& group,

@@ -45,6 +45,22 @@ TEST_CASE("errors are means of absolute values, by group and half") {
   CHECK(held_out.signs.right == 1);
 }
 
+TEST_CASE("signs by version, orders alone apart") {
+  const std::vector<SignRow> signs{{"x", false, {"r2d2(force)", "one", 100, 90, 100, 90}},       // both shorter
+                                   {"x", false, {"r2d2(force)", "two", 100, 90, 100, 100}},      // unseen
+                                   {"x", false, {"schedule(force)", "one", 100, 101, 100, 100}}, // unseen
+                                   {"x", true, {"r2d2(force)", "three", 100, 90, 100, 110}}};    // wrong
+  const VersionSigns looked_at = version_signs(signs, false), held_out = version_signs(signs, true);
+  REQUIRE(looked_at.by_version.size() == 2);
+  CHECK(looked_at.by_version.at("r2d2(force)").changed == 2);
+  CHECK(looked_at.by_version.at("r2d2(force)").right == 1);
+  CHECK(looked_at.order_alone.changed == 1);
+  CHECK(looked_at.order_alone.right == 0);
+  CHECK(looked_at.others.changed == 2);
+  CHECK(held_out.others.changed == 1);
+  CHECK(held_out.others.right == 0);
+}
+
 TEST_CASE("a corpus is its folders' PTX files") {
   Result<TempDirectory> folder = TempDirectory::create();
   REQUIRE(folder);

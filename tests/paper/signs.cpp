@@ -52,11 +52,6 @@ void print_group(const char* name, const std::vector<VersionPair>& pairs) {
   print_line(name, counts, rank_correlation(pairs));
 }
 
-// Versions by our scheduler have the same instructions in another order.
-bool is_only_order(const VersionPair& pair) {
-  return pair.version.starts_with("schedule");
-}
-
 // Pairs whose versions differ by more than a given share of the code.
 void print_by_size(const std::vector<VersionPair>& pairs) {
   for (const double least : {0.01, 0.02, 0.05}) {
@@ -69,6 +64,10 @@ void print_by_size(const std::vector<VersionPair>& pairs) {
 }
 
 } // namespace
+
+bool is_only_order(const VersionPair& pair) {
+  return pair.version.starts_with("schedule");
+}
 
 void SignCounts::add(const VersionPair& pair) {
   if (pair.real_change() == 0) {

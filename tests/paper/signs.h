@@ -17,6 +17,9 @@ struct VersionPair {
   int64_t estimated_change() const { return estimated_after - estimated_before; }
 };
 
+// Versions by the pass `schedule`: the same instructions in another order.
+bool is_only_order(const VersionPair& pair);
+
 struct SignCounts {
   unsigned changed = 0; // ptxas sees a difference
   unsigned right = 0;   // of these, the estimate's has the same sign
