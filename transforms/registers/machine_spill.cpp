@@ -202,7 +202,7 @@ MachineSpill machine_spill(const ir::Function& text, uint32_t compute_capability
   ir::RegisterNeed need = ir::register_need(text, compute_capability);
   std::optional<ir::Function> sunk;
   if (need.beyond > 0 && text.is_ssa && !text.module().hardware_form)
-    if (!ir::sink_computations(sunk.emplace(text))) sunk.reset();
+    if (!ir::sink_computations(sunk.emplace(text), true)) sunk.reset();
   const ir::Function& function = sunk ? *sunk : text;
   uint32_t limit =
       ir::most_registers(compute_capability) - ir::heuristic(compute_capability, ir::Heuristic::spill_margin);

@@ -1,8 +1,11 @@
 // Computes the highest sum of widths of live values, see registers.h.
 #include "ir/machine/registers/registers.h"
 
+#include "ir/core/module.h"
 #include "ir/flow/liveness.h"
 #include "ir/machine/figures/heuristics.h"
+#include "ir/machine/prepare/called_functions.h"
+#include "ir/machine/registers/pressure.h"
 #include "ir/machine/registers/schedule.h"
 #include "ir/machine/registers/sinking.h"
 #include "ir/machine/select/lowering.h"
@@ -13,46 +16,6 @@
 namespace ptxrewrite::ir {
 
 namespace {
-
-// The live values during a walk of a block from its end to its start.
-class Pressure {
-public:
-  Pressure(const Function& function, const Lowering& lowering)
-      : function_(function), lowering_(lowering), live_(function.values.size()) {}
-
-  void start(const std::vector<ValueId>& live_out) {
-    std::fill(live_.begin(), live_.end(), false);
-    now_ = {};
-    for (ValueId value : live_out)
-      add(value);
-  }
-  void add(ValueId value) {
-    if (live_[value.index()] || function_.values[value].is_undefined) return;
-    live_[value.index()] = true;
-    change(value, +1);
-    worst.registers = std::max(worst.registers, now_.registers);
-    worst.predicates = std::max(worst.predicates, now_.predicates);
-  }
-  void remove(ValueId value) {
-    if (!live_[value.index()]) return;
-    live_[value.index()] = false;
-    change(value, -1);
-  }
-
-  RegisterNeed worst;
-
-private:
-  void change(ValueId id, int sign) {
-    uint32_t& count = function_.values[id].type == ScalarType::pred ? now_.predicates : now_.registers;
-    uint32_t units = function_.values[id].type == ScalarType::pred ? 1 : lowering_.register_units(id);
-    count += sign > 0 ? units : 0 - units;
-  }
-
-  const Function& function_;
-  const Lowering& lowering_;
-  std::vector<bool> live_;
-  RegisterNeed now_;
-};
 
 // The order in which an assembler issues a block: loads and the instructions that they depend on first, as far as
 // stores and barriers permit, so that their latencies overlap.
@@ -100,71 +63,104 @@ uint32_t loaded_units(const Function& function, const Lowering& lowering, BlockI
   return units;
 }
 
-// The highest pressure in a block, given the order of its instructions.
-RegisterNeed need_of(const Function& function, const Lowering& lowering, const std::vector<ValueId>& live_out,
-                     const std::vector<InstructionId>& order) {
-  Pressure pressure(function, lowering);
-  pressure.start(live_out);
-  for (size_t i = order.size(); i-- > 0;) {
-    // A definition occupies its register even if unread; a guarded one keeps the old contents.
-    for_each_definition(function, order[i], [&](ValueId value) { pressure.add(value); });
-    if (function.is_ssa || !function.instructions[order[i]].guard)
-      for_each_definition(function, order[i], [&](ValueId value) { pressure.remove(value); });
-    for_each_use(function, order[i], [&](ValueId value) { pressure.add(value); });
-  }
-  return pressure.worst;
+std::vector<InstructionId> text_order(const Function& function, BlockId block) {
+  std::vector<InstructionId> order;
+  for (InstructionId id : function.instructions_in(block))
+    order.push_back(id);
+  return order;
 }
 
-// The maximum number live if all loads of a block that can overlap are issued together; 0 if unknown.
-uint32_t live_with_early_loads(const Function& function, uint32_t compute_capability) {
-  const bool of_hardware_form = std::ranges::any_of(
-      function.values, [](const Value& value) { return value.register_class != RegisterClass::general; });
-  if (of_hardware_form) return 0;
-  Function copy = function;
-  if (!copy.is_ssa && !construct_ssa(copy).ok()) return 0;
-  schedule(copy, {.goal = ScheduleGoal::early_loads, .compute_capability = compute_capability, .live_limit = 255});
-  return Scheduler(copy, {.compute_capability = compute_capability}).most_live();
-}
+// The highest pressure of a function in its order, and with loads early and stores pending.
+struct Pressures {
+  RegisterNeed least;   // as ordered
+  uint32_t pending = 0; // if there are registers to spare
+};
 
-RegisterNeed need_as_ordered(const Function& function, uint32_t compute_capability) {
-  const auto limit = [&](Heuristic which) { return heuristic(compute_capability, which); };
-  const uint32_t free_registers = limit(Heuristic::overlap_registers);
-  Lowering lowering = lower_as_written(function, compute_capability);
-  const uint32_t fixed = limit(Heuristic::reserved_registers) +
-                         (lowering.subroutine_instructions() > 0 ? limit(Heuristic::subroutine_registers) : 0);
-  ControlFlow flow(function);
-  Liveness liveness(function, flow);
-  RegisterNeed worst;
+Pressures pressures_of(const Function& function, uint32_t compute_capability, bool issued_early) {
+  Pressures result;
+  const Lowering lowering = lower_as_written(function, compute_capability);
+  const ControlFlow flow(function);
+  const Liveness liveness(function, flow);
+  BlockPressure pressure(function, lowering, compute_capability);
   for (BlockId block : function.layout) {
-    std::vector<InstructionId> text_order;
-    for (InstructionId id : function.instructions_in(block))
-      text_order.push_back(id);
-    RegisterNeed least = need_of(function, lowering, liveness.live_out(block), text_order);
-    RegisterNeed eager = need_of(function, lowering, liveness.live_out(block), issue_order(function, block));
-    uint32_t copies = lowering.copies_of(block);
-    eager.registers += (copies - 1) * loaded_units(function, lowering, block);
-    uint32_t needed = std::max(least.registers + fixed, std::min(eager.registers + fixed, free_registers));
-    worst.registers = std::max(worst.registers, needed);
-    worst.predicates = std::max(worst.predicates, least.predicates);
+    const std::vector<ValueId>& live_out = liveness.live_out(block);
+    const RegisterNeed need = pressure.of_values(live_out, text_order(function, block));
+    result.least.registers = std::max(result.least.registers, need.registers);
+    result.least.predicates = std::max(result.least.predicates, need.predicates);
+    if (!function.is_ssa) continue;
+    if (issued_early) {
+      result.pending = std::max(result.pending, pressure.with_pending(live_out, text_order(function, block)));
+      continue;
+    }
+    const uint32_t copies = lowering.copies_of(block);
+    result.pending = std::max(result.pending, pressure.with_pending(live_out, issue_order(function, block)) +
+                                                  (copies - 1) * loaded_units(function, lowering, block));
   }
-  if (worst.registers < free_registers) // early loads raise it to no more than that
-    worst.registers = std::max(worst.registers,
-                               std::min(live_with_early_loads(function, compute_capability) + fixed, free_registers));
-  const uint32_t most = most_registers(compute_capability);
-  worst.beyond = worst.registers > most ? worst.registers - most : 0;
-  worst.registers = std::min(worst.registers, most);
-  return worst;
+  return result;
+}
+
+// Hardware forms have registers of their own, which are not scheduled.
+bool is_hardware_form(const Function& function) {
+  return std::ranges::any_of(function.values,
+                             [](const Value& value) { return value.register_class != RegisterClass::general; });
+}
+
+// The smaller of two orders' needs: of the text and of early loads. If registers are free, loads are early.
+RegisterNeed need_of(const Function& function, uint32_t compute_capability) {
+  const auto limit = [&](Heuristic which) { return heuristic(compute_capability, which); };
+  const Pressures pressures = pressures_of(function, compute_capability, false);
+  RegisterNeed need = pressures.least;
+  uint32_t pending = std::max(need.registers, pressures.pending);
+  if (function.is_ssa && !is_hardware_form(function)) {
+    Function early = function;
+    schedule(early, {.goal = ScheduleGoal::early_loads, .compute_capability = compute_capability, .live_limit = 255});
+    const Pressures of_early = pressures_of(early, compute_capability, true);
+    need.registers = std::min(need.registers, of_early.least.registers);
+    pending = std::max(pending, of_early.pending);
+  }
+  const uint32_t reserved = limit(Heuristic::reserved_registers), free = limit(Heuristic::overlap_registers);
+  need.registers = std::max(need.registers + reserved, std::min(pending + reserved, free));
+  return need;
+}
+
+RegisterNeed smaller(const RegisterNeed& a, const RegisterNeed& b) {
+  return b.registers < a.registers ? b : a;
+}
+
+// With computations at their readers; in a function that needs many registers, at their places if that is better.
+RegisterNeed need_of_either(const Function& function, uint32_t compute_capability) {
+  Function sunk = function;
+  const bool sinks = sink_computations(sunk, false);
+  const RegisterNeed need = need_of(sunk, compute_capability);
+  if (!sinks || need.registers <= heuristic(compute_capability, Heuristic::overlap_registers)) return need;
+  return smaller(need, need_of(function, compute_capability));
+}
+
+// Without the functions that it calls.
+RegisterNeed own_need(const Function& function, uint32_t compute_capability) {
+  if (function.module().hardware_form) return need_of(function, compute_capability);
+  Function copy = function;
+  if (!copy.is_ssa && !construct_ssa(copy).ok()) return need_of(function, compute_capability);
+  Function prepared = copy;
+  prepare_for_lowering(prepared, compute_capability);
+  const RegisterNeed need = need_of_either(prepared, compute_capability);
+  if (need.registers <= most_registers(compute_capability)) return need;
+  return smaller(need, need_of_either(copy, compute_capability)); // values are not kept for reuse if they do not fit
 }
 
 } // namespace
 
 RegisterNeed register_need(const Function& function, uint32_t compute_capability) {
-  const RegisterNeed need = need_as_ordered(function, compute_capability);
-  if (need.registers <= heuristic(compute_capability, Heuristic::overlap_registers) || !function.is_ssa) return need;
-  Function sunk = function;
-  if (!sink_computations(sunk)) return need;
-  const RegisterNeed less = need_as_ordered(sunk, compute_capability);
-  return less.registers + less.beyond < need.registers + need.beyond ? less : need;
+  RegisterNeed need = own_need(function, compute_capability);
+  for (const Function* called : called_functions(function)) {
+    const RegisterNeed other = own_need(*called, compute_capability);
+    need.registers = std::max(need.registers, other.registers);
+    need.predicates = std::max(need.predicates, other.predicates);
+  }
+  const uint32_t most = most_registers(compute_capability);
+  need.beyond = need.registers > most ? need.registers - most : 0;
+  need.registers = std::min(need.registers, most);
+  return need;
 }
 
 } // namespace ptxrewrite::ir

@@ -18,10 +18,11 @@ uint32_t words_of(const Function& function, ValueId value) {
 
 class Sinking {
 public:
-  explicit Sinking(Function& function)
-      : function_(function), flow_(function), dominators_(function, flow_), loops_(function, flow_, dominators_),
-        liveness_(function, flow_), values_(function), passed_(function.values.size()),
-        position_(function.instructions.size()) {
+  Sinking(Function& function, bool with_predicates)
+      : function_(function), with_predicates_(with_predicates), flow_(function), dominators_(function, flow_),
+        loops_(function, flow_, dominators_), liveness_(function, flow_), values_(function),
+        passed_(function.values.size()), position_(function.instructions.size()),
+        work_(steps_each * function.instructions.size()) {
     for (BlockId block : function.layout)
       for (EdgeId edge : function.successors(block))
         for (ValueId value : function.arguments(edge))
@@ -46,28 +47,26 @@ private:
     const Instruction& instruction = function_.instructions[id];
     if (instruction.kind != InstructionKind::real || instruction.guard) return false;
     const Form& form = function_.form_of(id);
-    return form.effects.pure() && !form.effects.convergent && !form.opaque && form.definitions == 1;
+    if (form.definitions != 1 || form.opaque) return false;
+    if (form.kind == InstructionClass::load && (is_param(form.space) || form.space == StateSpace::constant))
+      return !form.effects.volatile_result; // nothing writes there
+    return form.effects.pure() && !form.effects.convergent;
   }
 
-  BlockId common_dominator(BlockId a, BlockId b) const {
-    while (a && b && a != b)
-      (dominators_.depth(a) > dominators_.depth(b) ? a : b) =
-          dominators_.immediate_dominator(dominators_.depth(a) > dominators_.depth(b) ? a : b);
-    return a == b ? a : BlockId();
-  }
+  // Values with many readers, far away, would take quadratic time: work_ is limited.
+  void spend(size_t steps) const { work_ -= std::min<uint64_t>(work_, steps); }
 
   // The lowest block that dominates all readers; invalid if there are none.
   BlockId destination(ValueId value) const {
-    BlockId common;
-    bool first = true;
-    const auto add = [&](BlockId block) {
-      common = first ? block : common_dominator(common, block);
-      first = false;
-    };
+    std::vector<BlockId> blocks = passed_[value.index()];
     for (InstructionId reader : values_.readers(value))
-      add(function_.instructions[reader].block);
-    for (BlockId block : passed_[value.index()])
-      add(block);
+      blocks.push_back(function_.instructions[reader].block);
+    if (blocks.empty()) return {};
+    BlockId common = *std::ranges::min_element(blocks, {}, [&](BlockId block) { return dominators_.depth(block); });
+    spend(blocks.size());
+    for (BlockId block : blocks)
+      for (; common && !dominators_.dominates(common, block); common = dominators_.immediate_dominator(common))
+        spend(1);
     return common;
   }
 
@@ -103,6 +102,7 @@ private:
   // True if the operand has to stay alive longer if it is read at that position of its block only.
   bool lives_shorter(ValueId operand, BlockId block, uint32_t position) const {
     if (!passed_[operand.index()].empty()) return false;
+    spend(values_.readers(operand).size());
     return std::ranges::all_of(values_.readers(operand), [&](InstructionId reader) {
       return function_.instructions[reader].block == block && position_[reader.index()] < position;
     });
@@ -134,15 +134,17 @@ private:
   }
 
   bool sink(InstructionId id) {
+    if (work_ == 0) return false;
     if (is_near_load(id)) return delay(id, true);
     if (!may_move(id)) return false;
     const Operand& result = std::as_const(function_).operands_of(id)[0];
     if (!result.is(OperandKind::value)) return false;
     const ValueId value = result.as_value();
+    if (!with_predicates_ && words_of(function_, value) == 0) return false;
     const BlockId from = function_.instructions[id].block;
     BlockId to = destination(value);
-    while (to && to != from && loops_.depth(to) > loops_.depth(from))
-      to = dominators_.immediate_dominator(to);
+    for (; to && to != from && loops_.depth(to) > loops_.depth(from); to = dominators_.immediate_dominator(to))
+      spend(1);
     if (to == from) return delay(id, false);
     if (!to || !dominators_.strictly_dominates(from, to)) return false;
     uint32_t kept = 0;
@@ -160,12 +162,17 @@ private:
   // The first instruction of the block that reads the value, otherwise the last one.
   InstructionId first_reader(BlockId block, ValueId value) const {
     const std::span<const InstructionId> readers = values_.readers(value);
-    for (InstructionId id : function_.instructions_in(block))
+    for (InstructionId id : function_.instructions_in(block)) {
+      spend(readers.size());
       if (std::ranges::find(readers, id) != readers.end()) return id;
+    }
     return function_.blocks[block].last;
   }
 
+  static constexpr uint64_t steps_each = 512; // on average, for an instruction
+
   Function& function_;
+  const bool with_predicates_;
   ControlFlow flow_;
   DominatorTree dominators_;
   LoopForest loops_;
@@ -174,13 +181,14 @@ private:
   std::vector<std::vector<BlockId>> passed_; // by ValueId: blocks that pass it on an edge
   std::vector<uint32_t> position_;           // by InstructionId: in the block
   std::vector<InstructionId> ordered_;       // the block's instructions
+  mutable uint64_t work_;                    // steps that are left
   std::vector<uint32_t> next_stop_;          // by position: that of the next instruction that no load may pass
 };
 
 } // namespace
 
-bool sink_computations(Function& function) {
-  return function.is_ssa && Sinking(function).run();
+bool sink_computations(Function& function, bool with_predicates) {
+  return function.is_ssa && Sinking(function, with_predicates).run();
 }
 
 } // namespace ptxrewrite::ir

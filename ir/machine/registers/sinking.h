@@ -7,7 +7,8 @@
 namespace ptxrewrite::ir {
 
 // An instruction moves into a block that dominates all of its readers, if that is in no deeper loop, and if no more
-// operands than results have to stay alive for it. Returns false if nothing moves.
-bool sink_computations(Function& function);
+// operands than results have to stay alive for it; loads of parameters and constants do, too. `with_predicates`: also
+// instructions whose result is a predicate. Returns false if nothing moves.
+bool sink_computations(Function& function, bool with_predicates);
 
 } // namespace ptxrewrite::ir

@@ -9,6 +9,7 @@
 #include "ir/machine/fuse/constant_operands.h"
 #include "ir/machine/fuse/fusion.h"
 #include "ir/machine/fuse/operand_slots.h"
+#include "ir/machine/prepare/called_functions.h"
 #include "ir/machine/prepare/canonical.h"
 #include "ir/machine/prepare/conditions.h"
 #include "ir/machine/prepare/first_generation.h"
@@ -150,40 +151,10 @@ private:
     }
   }
 
-  // The function's definition if `declared` is only a declaration; nullptr if there is none.
-  static const Function* body_of(const Function& declared) {
-    if (declared.has_body) return &declared;
-    const Module& module = declared.module();
-    for (const std::unique_ptr<Function>& function : module.functions)
-      if (function->has_body && function->name == declared.name) return function.get();
-    return nullptr;
-  }
-
   // A kernel includes the code of each function that it calls, once.
   void add_called_functions() {
-    const Module& module = function_.module();
-    if (std::ranges::none_of(module.functions, [](const std::unique_ptr<Function>& function) {
-          return function->has_body && !function->is_entry;
-        }))
-      return;
-    std::vector<const Function*> work{&function_};
-    std::set<const Function*> seen;
-    while (!work.empty()) {
-      const Function& caller = *work.back();
-      work.pop_back();
-      for (BlockId block : caller.layout)
-        for (InstructionId id : caller.instructions_in(block)) {
-          // A function whose address is taken may be called there.
-          if (!caller.is_opcode(id, Opcode::call) && !caller.is_opcode(id, Opcode::mov)) continue;
-          for (const Operand& operand : caller.operands_of(id)) {
-            if (!operand.is(OperandKind::symbol) || operand.as_symbol().kind() != SymbolRef::Kind::function) continue;
-            const Function* called = body_of(module.function(operand.as_symbol().function()));
-            if (!called || called->is_entry || !seen.insert(called).second) continue;
-            result_.subroutines_ += lower(*called, capability_).static_instructions();
-            work.push_back(called);
-          }
-        }
-    }
+    for (const Function* called : called_functions(function_))
+      result_.subroutines_ += lower(*called, capability_).static_instructions();
   }
 
   bool is_first_generation() const { return capability_ < first_generation_end; }
@@ -271,7 +242,7 @@ private:
     const uint16_t way_there_and_back = !has(capability_, MachineFact::loaded_parameters) ? 9 : 4;
     for (const Operand& operand : function_.operands_of(id))
       if (operand.is(OperandKind::symbol) && operand.as_symbol().kind() == SymbolRef::Kind::function &&
-          !body_of(function_.module().function(operand.as_symbol().function())))
+          !definition_of(function_.module().function(operand.as_symbol().function())))
         cost(id).weight = way_there_and_back;
   }
 
@@ -483,8 +454,9 @@ template <class Step> void prepare(Function& function, std::string_view name, Lo
   if (step()) note_preparation(trace, name, before, function);
 }
 
-Lowering lower_tidied(Function& function, const ControlFlow& flow, uint32_t compute_capability, LoweringTrace* trace) {
-  const DominatorTree dominators(function, flow);
+// Returns the moves among the accesses of local variables: see tidy.h.
+std::vector<bool> tidy_text(Function& function, const ControlFlow& flow, const DominatorTree& dominators,
+                            uint32_t compute_capability, LoweringTrace* trace) {
   std::optional<Tidied> tidy = tidied(function, flow, dominators, compute_capability);
   // No values are reused across the slow paths of exchanges between lanes.
   if (tidy && tidy->crosses_blocks && has(compute_capability, MachineFact::separate_lanes) && has_exchanges(function)) {
@@ -493,31 +465,48 @@ Lowering lower_tidied(Function& function, const ControlFlow& flow, uint32_t comp
     lowerer.run(true);
     if (lowerer.has_slow_exchanges()) tidy = tidied(function, flow, dominators, compute_capability, false);
   }
-  std::vector<bool> moves;
-  if (tidy) {
-    prepare(function, "computed before", trace, [&] {
-      tidy->apply(function);
-      return true;
-    });
-    moves = std::move(tidy->moves);
-  }
-  Lowering result;
-  Lowerer(function, flow, dominators, compute_capability, result, trace, std::move(moves)).run();
-  return result;
+  if (!tidy) return {};
+  prepare(function, "computed before", trace, [&] {
+    tidy->apply(function);
+    return true;
+  });
+  return std::move(tidy->moves);
+}
+
+void canonicalise(Function& text, ControlFlow& flow, uint32_t compute_capability, LoweringTrace* trace) {
+  prepare(text, "known number", trace, [&] { return fold(text, flow); });
+  if (compute_capability < first_generation_end) return;
+  prepare(text, "low word alone", trace, [&] { return shorten_to_low_words(text); });
+  prepare(text, "conditions", trace, [&] { return make_predicates(text); });
+  prepare(text, "canonical form", trace, [&] { return make_canonical(text, compute_capability); });
+}
+
+bool is_prepared(const Function& function) {
+  return function.is_ssa && !function.affine_stream;
 }
 
 } // namespace
 
 Lowering lower(const Function& function, uint32_t compute_capability, LoweringTrace* trace) {
-  if (!function.is_ssa || function.affine_stream) return lower_as_written(function, compute_capability, trace);
+  if (!is_prepared(function)) return lower_as_written(function, compute_capability, trace);
   Function text = function;
   ControlFlow flow(text);
-  prepare(text, "known number", trace, [&] { return fold(text, flow); });
+  canonicalise(text, flow, compute_capability, trace);
   if (compute_capability < first_generation_end) return lower_as_written(text, compute_capability, trace);
-  prepare(text, "low word alone", trace, [&] { return shorten_to_low_words(text); });
-  prepare(text, "conditions", trace, [&] { return make_predicates(text); });
-  prepare(text, "canonical form", trace, [&] { return make_canonical(text, compute_capability); });
-  return lower_tidied(text, flow, compute_capability, trace);
+  const DominatorTree dominators(text, flow);
+  std::vector<bool> moves = tidy_text(text, flow, dominators, compute_capability, trace);
+  Lowering result;
+  Lowerer(text, flow, dominators, compute_capability, result, trace, std::move(moves)).run();
+  return result;
+}
+
+void prepare_for_lowering(Function& function, uint32_t compute_capability) {
+  if (!is_prepared(function)) return;
+  ControlFlow flow(function);
+  canonicalise(function, flow, compute_capability, nullptr);
+  if (compute_capability < first_generation_end) return;
+  const DominatorTree dominators(function, flow);
+  tidy_text(function, flow, dominators, compute_capability, nullptr);
 }
 
 } // namespace ptxrewrite::ir

@@ -89,4 +89,7 @@ Lowering lower(const Function& function, uint32_t compute_capability, LoweringTr
 // Without the assembler's preparation (fold.h, tidy.h): values and registers are those of the text.
 Lowering lower_as_written(const Function& function, uint32_t compute_capability, LoweringTrace* trace = nullptr);
 
+// That preparation alone: the function as an assembler selects instructions for it. SSA form; others stay as they are.
+void prepare_for_lowering(Function& function, uint32_t compute_capability);
+
 } // namespace ptxrewrite::ir

@@ -28,6 +28,26 @@ std::string held_values(unsigned count, const std::string& type) {
          "ret;\n}\n";
 }
 
+std::string entry(const std::string& registers, const std::string& body, const std::string& functions = "") {
+  return ".version 8.0\n.target sm_80\n.address_size 64\n" + functions +
+         ".visible .entry k(.param .u64 p, .param .u64 q, .param .u32 n)\n{\n" + registers + "\n" + body + "ret;\n}\n";
+}
+
+// Estimate and ptxas's number.
+std::pair<int, int> registers_for(const std::string& ptx, uint32_t capability) {
+  ReadText text(ptx);
+  REQUIRE_MESSAGE(text.ok(), text.messages());
+  for (const auto& function : text.module->functions)
+    if (function->has_body) REQUIRE(construct_ssa(*function).ok());
+  Result<FiguresByFunction> figures = machine_figures(ptx, "sm_" + std::to_string(capability));
+  REQUIRE(figures.ok());
+  for (const auto& function : text.module->functions)
+    if (function->is_entry)
+      return {static_cast<int>(register_need(*function, capability).registers),
+              static_cast<int>(figures->at("k").registers)};
+  return {};
+}
+
 } // namespace
 
 TEST_CASE("values that are live at the same time have registers of their own") {
@@ -79,6 +99,96 @@ TEST_CASE("loads of shared memory are issued next to their readers") {
   INFO(need << " estimated, " << real << " by ptxas");
   CHECK(real <= 32);
   CHECK(need <= 32); // the estimate fills the registers that cost no warps
+}
+
+TEST_CASE("a store's registers are not written for a while if others are free") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  // Each value is dead after its store: one register would do.
+  for (unsigned stores : {1, 4}) {
+    std::string body = "ld.param.u64 %a, [p]; mov.u32 %r0, %tid.x; mul.wide.u32 %b, %r0, 4; add.s64 %a, %a, %b;\n";
+    for (unsigned i = 1; i <= stores; ++i)
+      body += "mul.lo.s32 %r" + std::to_string(i) + ", %r0, " + std::to_string(1000 + i) + "; st.global.u32 [%a+" +
+              std::to_string(4096 * i) + "], %r" + std::to_string(i) + ";\n";
+    for (uint32_t capability : {80u, 90u}) {
+      const auto [need, real] = registers_for(entry(".reg .b64 %a, %b; .reg .b32 %r<20>;", body), capability);
+      INFO(stores << " stores, sm_" << capability << ": " << need << " estimated, " << real << " by ptxas");
+      CHECK(std::abs(need - real) <= 3);
+    }
+  }
+}
+
+TEST_CASE("a constant that is stored has a register") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (unsigned stores : {2, 4}) {
+    std::string body = "ld.param.u64 %a, [p];\n";
+    for (unsigned i = 1; i <= stores; ++i)
+      body += "st.global.u32 [%a+" + std::to_string(4096 * i) + "], " + std::to_string(1000 + 77 * i) + ";\n";
+    for (uint32_t capability : {80u, 90u}) {
+      const auto [need, real] = registers_for(entry(".reg .b64 %a;", body), capability);
+      INFO(stores << " stores, sm_" << capability << ": " << need << " estimated, " << real << " by ptxas");
+      CHECK(std::abs(need - real) <= 3);
+    }
+  }
+}
+
+TEST_CASE("slow paths of divisions and roots need registers beside those of live values") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  const std::pair<const char*, const char*> forms[] = {
+      {"f32", "div.rn.f32 %z, %x, %y;"}, {"f32", "rcp.rn.f32 %z, %x;"},  {"f64", "div.rn.f64 %z, %x, %y;"},
+      {"f64", "rcp.rn.f64 %z, %x;"},     {"f64", "sqrt.rn.f64 %z, %x;"}, {"u64", "div.u64 %z, %x, %y;"},
+      {"s64", "div.s64 %z, %x, %y;"},    {"s64", "rem.s64 %z, %x, %y;"}};
+  for (const auto& [type, form] : forms)
+    for (unsigned live : {0u, 4u, 40u}) {
+      const std::string of_type = type;
+      std::string body = "ld.param.u64 %a, [p];\n", stores;
+      for (unsigned i = 0; i < live; ++i) {
+        const std::string value = "%r" + std::to_string(i), place = "[%a+" + std::to_string(4096 + 4 * i) + "]";
+        body += "ld.global.u32 " + value + ", " + place + ";\n";
+        stores += "st.global.u32 " + place + ", " + value + ";\n";
+      }
+      body += "ld.global." + of_type + " %x, [%a]; ld.global." + of_type + " %y, [%a+8]; bar.sync 0;\n" + form +
+              "st.global." + of_type + " [%a+16], %z; bar.sync 0;\n" + stores;
+      const std::string registers = ".reg .b64 %a; .reg .b32 %r<50>; .reg ." + of_type + " %x, %y, %z;";
+      for (uint32_t capability : {80u, 90u}) {
+        const auto [need, real] = registers_for(entry(registers, body), capability);
+        INFO(std::string(form) << ' ' << live << " live, sm_" << capability << ": " << need << " estimated, " << real
+                               << " by ptxas");
+        CHECK(std::abs(need - real) <= 4 + real / 10);
+      }
+    }
+}
+
+TEST_CASE("a kernel has the registers of the functions that it calls") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  std::string loads, stores;
+  for (unsigned i = 0; i < 60; ++i) {
+    const std::string value = "%v" + std::to_string(i), place = "[%a+" + std::to_string(4 * i) + "]";
+    loads += "ld.global.u32 " + value + ", " + place + ";\n";
+    stores += "st.global.u32 " + place + ", " + value + ";\n";
+  }
+  const std::string function = ".func f(.param .b64 x)\n{\n.reg .b64 %a; .reg .b32 %v<60>;\n"
+                               "ld.param.b64 %a, [x];\n" +
+                               loads + "bar.sync 0;\n" + stores + "ret;\n}\n";
+  const std::string ptx =
+      entry(".reg .b64 %a; .param .b64 x;", "ld.param.u64 %a, [p]; st.param.b64 [x], %a; call f, (x);\n", function);
+  for (uint32_t capability : {80u, 90u}) {
+    const auto [need, real] = registers_for(ptx, capability);
+    INFO("sm_" << capability << ": " << need << " estimated, " << real << " by ptxas");
+    CHECK(real >= 60);
+    CHECK(std::abs(need - real) <= 8);
+  }
 }
 
 TEST_CASE("predicates are counted apart") {

@@ -1,0 +1,231 @@
+// Walks a block from its end to its start, see pressure.h.
+#include "ir/machine/registers/pressure.h"
+
+#include "ir/machine/figures/generations.h"
+#include "ir/machine/figures/heuristics.h"
+#include "ir/machine/figures/weights.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+uint32_t words_of(ScalarType type, uint32_t elements = 1) {
+  return (bit_width(type) + 31) / 32 * elements;
+}
+
+bool is_access(const Form& form) {
+  return !is_param(form.space) && (form.kind == InstructionClass::load || form.kind == InstructionClass::store ||
+                                   form.kind == InstructionClass::atomic || form.kind == InstructionClass::texture);
+}
+
+bool reads_late(const Form& form) {
+  return !is_param(form.space) && (form.kind == InstructionClass::store || form.kind == InstructionClass::atomic);
+}
+
+struct SlowPath {
+  Heuristic least, spare; // registers beside those that are live there: at least, and if there are some to spare
+};
+
+std::optional<SlowPath> slow_path_of(Subroutine subroutine) {
+#define OF_EACH_GENERATION(name)                                                                                       \
+  case Subroutine::name:                                                                                               \
+  case Subroutine::kepler_##name:                                                                                      \
+  case Subroutine::maxwell_##name
+  switch (subroutine) {
+    OF_EACH_GENERATION(div_f32) : return SlowPath{Heuristic::registers_div_f32, Heuristic::registers_div_f32};
+    OF_EACH_GENERATION(div_f64) : return SlowPath{Heuristic::registers_div_f64, Heuristic::spare_div_f64};
+    OF_EACH_GENERATION(div_u64) : return SlowPath{Heuristic::registers_div_64, Heuristic::spare_div_u64};
+    OF_EACH_GENERATION(rem_u64) : return SlowPath{Heuristic::registers_div_64, Heuristic::spare_div_u64};
+    OF_EACH_GENERATION(div_s64) : return SlowPath{Heuristic::registers_div_64, Heuristic::spare_div_s64};
+    OF_EACH_GENERATION(rem_s64) : return SlowPath{Heuristic::registers_div_64, Heuristic::spare_rem_s64};
+    OF_EACH_GENERATION(rcp_f32) : return SlowPath{Heuristic::registers_rcp, Heuristic::registers_rcp};
+    OF_EACH_GENERATION(rcp_f64) : return SlowPath{Heuristic::registers_rcp, Heuristic::registers_rcp};
+    OF_EACH_GENERATION(sqrt_f32) : return SlowPath{Heuristic::registers_sqrt_f32, Heuristic::registers_sqrt_f32};
+    OF_EACH_GENERATION(sqrt_f64) : return SlowPath{Heuristic::registers_sqrt_f64, Heuristic::registers_sqrt_f64};
+  default:
+    return std::nullopt;
+  }
+#undef OF_EACH_GENERATION
+}
+
+} // namespace
+
+BlockPressure::BlockPressure(const Function& function, const Lowering& lowering, uint32_t compute_capability)
+    : function_(function), lowering_(lowering), capability_(compute_capability),
+      loads_parameters_(has(compute_capability, MachineFact::loaded_parameters)), definition_(function.values.size()),
+      live_(function.values.size()) {
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block))
+      for_each_definition(function, id, [&](ValueId value) { definition_[value.index()] = id; });
+}
+
+void BlockPressure::start(const std::vector<ValueId>& live_out) {
+  for (ValueId value : touched_)
+    live_[value.index()] = false;
+  touched_.clear();
+  now_ = highest_ = {};
+  for (ValueId value : live_out)
+    add(value);
+}
+
+void BlockPressure::add(ValueId value) {
+  if (live_[value.index()] || function_.values[value].is_undefined) return;
+  live_[value.index()] = true;
+  touched_.push_back(value);
+  change(value, true);
+  highest_.registers = std::max(highest_.registers, now_.registers);
+  highest_.predicates = std::max(highest_.predicates, now_.predicates);
+}
+
+void BlockPressure::remove(ValueId value) {
+  if (!live_[value.index()]) return;
+  live_[value.index()] = false;
+  change(value, false);
+}
+
+void BlockPressure::change(ValueId value, bool added) {
+  const bool predicate = function_.values[value].type == ScalarType::pred;
+  uint32_t& count = predicate ? now_.predicates : now_.registers;
+  const uint32_t units = predicate ? 1 : lowering_.register_units(value);
+  count += added ? units : 0 - units;
+}
+
+// A definition occupies its register even if unread; a guarded one keeps the old contents.
+void BlockPressure::step(InstructionId id) {
+  if (is_real(id) && !lowering_.needed(id)) return;
+  for_each_definition(function_, id, [&](ValueId value) { add(value); });
+  if (function_.is_ssa || !function_.instructions[id].guard)
+    for_each_definition(function_, id, [&](ValueId value) { remove(value); });
+  for_each_use(function_, id, [&](ValueId value) { add(value); });
+  if (!is_real(id)) return;
+  const Subroutine subroutine = weight_of(function_.form_of(id), capability_, false).subroutine;
+  if (const std::optional<SlowPath> path = slow_path_of(subroutine))
+    highest_.registers =
+        std::max(highest_.registers, now_.registers + heuristic(capability_, spare_ ? path->spare : path->least));
+}
+
+RegisterNeed BlockPressure::of_values(const std::vector<ValueId>& live_out, std::span<const InstructionId> order) {
+  start(live_out);
+  spare_ = false;
+  for (size_t i = order.size(); i-- > 0;)
+    step(order[i]);
+  return highest_;
+}
+
+// By position: the last one at which the registers of a store are occupied; its own for other instructions.
+std::vector<size_t> BlockPressure::last_pending(std::span<const InstructionId> order) const {
+  const uint32_t distance = heuristic(capability_, Heuristic::pending_store);
+  std::vector<size_t> issued(order.size()), last(order.size());
+  for (size_t i = 0, count = 0; i < order.size(); ++i) {
+    issued[i] = count;
+    if (is_real(order[i])) count += lowering_.cost(order[i]).weight;
+  }
+  for (size_t i = 0, end = 0; i < order.size(); ++i) {
+    end = std::max(end, i);
+    while (end + 1 < order.size() && issued[end + 1] - issued[i] <= distance)
+      ++end;
+    last[i] = is_real(order[i]) && reads_late(function_.form_of(order[i])) ? end : i;
+  }
+  return last;
+}
+
+// Parameters, addresses of variables and literals other than zero, also by copies of them.
+std::optional<BlockPressure::Constant> BlockPressure::constant_of(ValueId value) const {
+  constexpr int most_copies = 8;
+  enum Kind : int64_t { parameter, address, literal, uniform };
+  const Value& row = function_.values[value];
+  if (row.type == ScalarType::pred || lowering_.register_units(value) > 0) return std::nullopt;
+  Constant constant{.words = words_of(row.type, row.vector_width)};
+  for (int i = 0; i < most_copies; ++i) {
+    const InstructionId id = definition_[value.index()];
+    if (!id || !is_real(id) || function_.instructions[id].guard) return std::nullopt;
+    const Form& form = function_.form_of(id);
+    if (lowering_.cost(id).uniform > 0 && form.kind != InstructionClass::load && form.opcode != Opcode::mov) {
+      constant.key = {uniform, value.index()};
+      return constant;
+    }
+    if (form.kind == InstructionClass::load && is_param(form.space) && function_.is_entry) {
+      constant.key = {parameter, value.index()};
+      constant.loaded = loads_parameters_ && lowering_.cost(id).weight > 0;
+      return constant;
+    }
+    if (form.opcode != Opcode::mov && form.opcode != Opcode::cvta) return std::nullopt;
+    const auto operands = function_.operands_of(id);
+    const auto source = std::ranges::find_if(operands, [](const Operand& one) { return !one.is_definition(); });
+    if (source == operands.end()) return std::nullopt;
+    if (source->is_constant()) {
+      constant.key = {literal, source->immediate};
+      return source->immediate == 0 ? std::nullopt : std::optional(constant);
+    }
+    if (source->is(OperandKind::symbol)) {
+      constant.key = {address, value.index()};
+      return constant;
+    }
+    if (!source->is(OperandKind::value)) return std::nullopt;
+    value = source->as_value();
+  }
+  return std::nullopt;
+}
+
+std::vector<BlockPressure::Constant> BlockPressure::constants_read(InstructionId id) const {
+  std::vector<Constant> constants;
+  if (!is_real(id)) return constants;
+  const Form& form = function_.form_of(id);
+  const bool access = is_access(form);
+  if (!(access || loads_parameters_) || form.opcode == Opcode::mov || form.opcode == Opcode::cvta) return constants;
+  const std::span<const Operand> operands = function_.operands_of(id);
+  for (const Operand& operand : operands) {
+    if (!operand.is(OperandKind::value) || operand.is_definition()) continue;
+    const ValueId rest = lowering_.without_constant(operand.as_value());
+    const std::optional<Constant> constant = constant_of(rest ? rest : operand.as_value());
+    if (constant && (access || constant->loaded)) constants.push_back(*constant);
+  }
+  if (form.kind == InstructionClass::store && operands.back().is_constant() && operands.back().immediate != 0)
+    constants.push_back({{2, operands.back().immediate}, words_of(form.type())});
+  return constants;
+}
+
+// By position.
+std::vector<uint32_t> BlockPressure::words_of_constants(std::span<const InstructionId> order,
+                                                        const std::vector<size_t>& pending) const {
+  std::map<Constant, Span> spans;
+  for (size_t i = 0; i < order.size(); ++i)
+    for (const Constant& constant : constants_read(order[i])) {
+      Span& span = spans.try_emplace(constant, Span{i, i}).first->second;
+      span.last = std::max(span.last, pending[i]);
+    }
+  std::vector<uint32_t> words(order.size() + 1); // differences modulo 2^32 first
+  for (const auto& [constant, span] : spans) {
+    words[span.first] += constant.words;
+    words[span.last + 1] -= constant.words;
+  }
+  for (size_t i = 1; i < words.size(); ++i)
+    words[i] += words[i - 1];
+  return words;
+}
+
+uint32_t BlockPressure::with_pending(const std::vector<ValueId>& live_out, std::span<const InstructionId> order) {
+  const std::vector<size_t> pending = last_pending(order);
+  const std::vector<uint32_t> constants = words_of_constants(order, pending);
+  std::vector<std::vector<InstructionId>> ends(order.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    if (pending[i] > i) ends[pending[i]].push_back(order[i]);
+  start(live_out);
+  spare_ = true;
+  uint32_t highest = 0;
+  for (size_t i = order.size(); i-- > 0;) {
+    highest_ = now_;
+    for (InstructionId store : ends[i])
+      for_each_use(function_, store, [&](ValueId value) {
+        add(value);
+        if (const ValueId rest = lowering_.without_constant(value)) add(rest);
+      });
+    step(order[i]);
+    highest = std::max(highest, highest_.registers + constants[i]);
+  }
+  return highest;
+}
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,64 @@
+// The registers that are occupied at the points of a block, for an order of its instructions.
+//
+// If there are registers to spare, more are occupied than those of live values. The registers of a store are read some
+// time after its issue: ptxas writes to others meanwhile. A constant has a register from its first to its last reader
+// that has no constant operand, such as the address or the data of an access; where operands do not name constant
+// banks, from the first reader to the last.
+#pragma once
+
+#include "ir/machine/registers/registers.h"
+#include "ir/machine/select/lowering.h"
+
+#include <array>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace ptxrewrite::ir {
+
+class BlockPressure {
+public:
+  BlockPressure(const Function& function, const Lowering& lowering, uint32_t compute_capability);
+
+  // The highest sums of widths of live values.
+  RegisterNeed of_values(const std::vector<ValueId>& live_out, std::span<const InstructionId> order);
+  // The highest number of registers including those that stores have yet to read, and constants. SSA form.
+  uint32_t with_pending(const std::vector<ValueId>& live_out, std::span<const InstructionId> order);
+
+private:
+  // A constant in a register: equal numbers share it.
+  struct Constant {
+    std::array<int64_t, 2> key{}; // kind and number
+    uint32_t words = 0;
+    bool loaded = false; // by an instruction of its own, for any reader
+    auto operator<=>(const Constant& other) const { return key <=> other.key; }
+  };
+  struct Span {
+    size_t first = 0, last = 0; // positions in the order
+  };
+
+  bool is_real(InstructionId id) const { return function_.instructions[id].kind == InstructionKind::real; }
+  void start(const std::vector<ValueId>& live_out);
+  void add(ValueId value);
+  void remove(ValueId value);
+  void change(ValueId value, bool added);
+  void step(InstructionId id);
+  std::vector<size_t> last_pending(std::span<const InstructionId> order) const;
+  std::optional<Constant> constant_of(ValueId value) const;
+  std::vector<Constant> constants_read(InstructionId id) const;
+  std::vector<uint32_t> words_of_constants(std::span<const InstructionId> order,
+                                           const std::vector<size_t>& pending) const;
+
+  const Function& function_;
+  const Lowering& lowering_;
+  uint32_t capability_;
+  const bool loads_parameters_;
+  bool spare_ = false;                    // registers are free
+  std::vector<InstructionId> definition_; // by ValueId
+  std::vector<bool> live_;                // by ValueId
+  std::vector<ValueId> touched_;          // may be live
+  RegisterNeed now_, highest_;
+};
+
+} // namespace ptxrewrite::ir
