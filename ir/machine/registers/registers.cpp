@@ -127,13 +127,16 @@ RegisterNeed smaller(const RegisterNeed& a, const RegisterNeed& b) {
   return b.registers < a.registers ? b : a;
 }
 
-// With computations at their readers; in a function that needs many registers, at their places if that is better.
+// With computations at their readers, but those of predicates; in a function that needs many registers, with the best
+// of their places.
 RegisterNeed need_of_either(const Function& function, uint32_t compute_capability) {
   Function sunk = function;
-  const bool sinks = sink_computations(sunk, false);
+  sink_computations(sunk, false);
   const RegisterNeed need = need_of(sunk, compute_capability);
-  if (!sinks || need.registers <= heuristic(compute_capability, Heuristic::overlap_registers)) return need;
-  return smaller(need, need_of(function, compute_capability));
+  if (need.registers <= heuristic(compute_capability, Heuristic::overlap_registers)) return need;
+  sunk = function;
+  sink_computations(sunk, true);
+  return smaller(smaller(need, need_of(sunk, compute_capability)), need_of(function, compute_capability));
 }
 
 // Without the functions that it calls.
