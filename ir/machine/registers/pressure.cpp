@@ -3,7 +3,7 @@
 
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/figures/heuristics.h"
-#include "ir/machine/figures/weights.h"
+#include "ir/machine/figures/expansion.h"
 
 #include <algorithm>
 
@@ -100,7 +100,7 @@ void BlockPressure::step(InstructionId id) {
     for_each_definition(function_, id, [&](ValueId value) { remove(value); });
   for_each_use(function_, id, [&](ValueId value) { add(value); });
   if (!is_real(id)) return;
-  const Subroutine subroutine = weight_of(function_.form_of(id), capability_, false).subroutine;
+  const Subroutine subroutine = expansion_of(function_.form_of(id), capability_, false).subroutine;
   if (const std::optional<SlowPath> path = slow_path_of(subroutine))
     highest_.registers =
         std::max(highest_.registers, now_.registers + heuristic(capability_, spare_ ? path->spare : path->least));
