@@ -1,9 +1,9 @@
 // Walks a block from its end to its start, see pressure.h.
 #include "ir/machine/registers/pressure.h"
 
+#include "ir/machine/figures/expansion.h"
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/figures/heuristics.h"
-#include "ir/machine/figures/expansion.h"
 
 #include <algorithm>
 

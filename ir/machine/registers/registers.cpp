@@ -106,12 +106,12 @@ bool is_hardware_form(const Function& function) {
 }
 
 // The smaller of two orders' needs: of the text and of early loads. If registers are free, loads are early.
-RegisterNeed need_of(const Function& function, uint32_t compute_capability) {
+RegisterNeed need_of(const Function& function, uint32_t compute_capability, OrdersTried orders) {
   const auto limit = [&](Heuristic which) { return heuristic(compute_capability, which); };
   const Pressures pressures = pressures_of(function, compute_capability, false);
   RegisterNeed need = pressures.least;
   uint32_t pending = std::max(need.registers, pressures.pending);
-  if (function.is_ssa && !is_hardware_form(function)) {
+  if (orders == OrdersTried::all && function.is_ssa && !is_hardware_form(function)) {
     Function early = function;
     schedule(early, {.goal = ScheduleGoal::early_loads, .compute_capability = compute_capability, .live_limit = 255});
     const Pressures of_early = pressures_of(early, compute_capability, true);
@@ -129,34 +129,41 @@ RegisterNeed smaller(const RegisterNeed& a, const RegisterNeed& b) {
 
 // With computations at their readers, but those of predicates; in a function that needs many registers, with the best
 // of their places.
-RegisterNeed need_of_either(const Function& function, uint32_t compute_capability) {
+RegisterNeed need_of_either(const Function& function, uint32_t compute_capability, OrdersTried orders) {
   Function sunk = function;
   sink_computations(sunk, false);
-  const RegisterNeed need = need_of(sunk, compute_capability);
-  if (need.registers <= heuristic(compute_capability, Heuristic::overlap_registers)) return need;
+  const RegisterNeed need = need_of(sunk, compute_capability, orders);
+  if (orders == OrdersTried::one || need.registers <= heuristic(compute_capability, Heuristic::overlap_registers))
+    return need;
   sunk = function;
   sink_computations(sunk, true);
-  return smaller(smaller(need, need_of(sunk, compute_capability)), need_of(function, compute_capability));
+  return smaller(smaller(need, need_of(sunk, compute_capability, orders)),
+                 need_of(function, compute_capability, orders));
 }
 
+// Larger functions are lowered for one order alone: each further one takes as long as lowering them.
+constexpr size_t few_instructions = 20'000;
+
 // Without the functions that it calls.
-RegisterNeed own_need(const Function& function, uint32_t compute_capability) {
-  if (function.module().hardware_form) return need_of(function, compute_capability);
+RegisterNeed own_need(const Function& function, uint32_t compute_capability, OrdersTried orders) {
+  if (function.instructions.size() > few_instructions) orders = OrdersTried::one;
+  if (function.module().hardware_form) return need_of(function, compute_capability, orders);
   Function copy = function;
-  if (!copy.is_ssa && !construct_ssa(copy).ok()) return need_of(function, compute_capability);
+  if (!copy.is_ssa && !construct_ssa(copy).ok()) return need_of(function, compute_capability, orders);
   Function prepared = copy;
   prepare_for_lowering(prepared, compute_capability);
-  const RegisterNeed need = need_of_either(prepared, compute_capability);
-  if (need.registers <= most_registers(compute_capability)) return need;
-  return smaller(need, need_of_either(copy, compute_capability)); // values are not kept for reuse if they do not fit
+  const RegisterNeed need = need_of_either(prepared, compute_capability, orders);
+  if (orders == OrdersTried::one || need.registers <= most_registers(compute_capability)) return need;
+  return smaller(need,
+                 need_of_either(copy, compute_capability, orders)); // values are not kept for reuse if they do not fit
 }
 
 } // namespace
 
-RegisterNeed register_need(const Function& function, uint32_t compute_capability) {
-  RegisterNeed need = own_need(function, compute_capability);
+RegisterNeed register_need(const Function& function, uint32_t compute_capability, OrdersTried orders) {
+  RegisterNeed need = own_need(function, compute_capability, orders);
   for (const Function* called : called_functions(function)) {
-    const RegisterNeed other = own_need(*called, compute_capability);
+    const RegisterNeed other = own_need(*called, compute_capability, orders);
     need.registers = std::max(need.registers, other.registers);
     need.predicates = std::max(need.predicates, other.predicates);
   }

@@ -7,6 +7,10 @@
 
 namespace ptxrewrite::ir {
 
+// The orders of a function's instructions whose pressure is computed. One: several times as fast, for costs that
+// compare versions of a kernel.
+enum class OrdersTried : uint8_t { one, all };
+
 struct RegisterNeed {
   uint32_t registers = 0;  // of 32 bits, at the point of highest pressure (64-bit values: 2); up to most_registers()
   uint32_t predicates = 0; // at the point of highest pressure
@@ -21,6 +25,7 @@ constexpr uint32_t most_registers(uint32_t compute_capability) {
 
 // Works on both states of a function. Values that are folded into their readers' operands (constants, parameters,
 // addresses plus a constant) take no register.
-RegisterNeed register_need(const Function& function, uint32_t compute_capability);
+RegisterNeed register_need(const Function& function, uint32_t compute_capability,
+                           OrdersTried orders = OrdersTried::all);
 
 } // namespace ptxrewrite::ir
