@@ -154,15 +154,21 @@ RegisterNeed own_need(const Function& function, uint32_t compute_capability, Ord
   prepare_for_lowering(prepared, compute_capability);
   const RegisterNeed need = need_of_either(prepared, compute_capability, orders);
   if (orders == OrdersTried::one || need.registers <= most_registers(compute_capability)) return need;
-  return smaller(need,
-                 need_of_either(copy, compute_capability, orders)); // values are not kept for reuse if they do not fit
+  // Values are not kept for reuse if they do not fit.
+  return smaller(need, need_of_either(copy, compute_capability, orders));
 }
+
+// Instructions of called functions that are looked at: all kernels of a file may call the same ones.
+constexpr size_t most_of_called = 4'000;
 
 } // namespace
 
 RegisterNeed register_need(const Function& function, uint32_t compute_capability, OrdersTried orders) {
   RegisterNeed need = own_need(function, compute_capability, orders);
+  size_t looked_at = 0;
   for (const Function* called : called_functions(function)) {
+    looked_at += called->instructions.size();
+    if (looked_at > most_of_called) break;
     const RegisterNeed other = own_need(*called, compute_capability, orders);
     need.registers = std::max(need.registers, other.registers);
     need.predicates = std::max(need.predicates, other.predicates);

@@ -116,9 +116,9 @@ TEST_CASE("no registers to spare: the original runs, and the run says why") {
   // The number of values that fills the register file with one block of 1024 threads: 64 registers each.
   const ir::Machine* machine = ir::find_machine("titanv");
   unsigned values = 40;
-  while (registers_of(kernel_with(values), "k") < 64)
-    ++values;
-  const std::string text = hardware_form(kernel_with(values));
+  std::string text = hardware_form(kernel_with(values));
+  while (registers_of(text, "k") < 64)
+    text = hardware_form(kernel_with(++values));
   REQUIRE(registers_of(text, "k") == 64);
   // The values themselves stay; one thread-index register of 4 bytes takes a register of each thread.
   REQUIRE(registers_of(text, "k__r2d2") >= values);
