@@ -286,7 +286,8 @@ private:
 };
 
 constexpr uint32_t max_rounds = 200;
-// Later ones spill several values that are live at the same time: a function of so many would take a round for each.
+// Rounds that spill one of the values that are live at the same time, and then colour the registers again. Later rounds
+// spill several: a kernel with hundreds of such values would exceed max_rounds.
 constexpr uint32_t careful_rounds = 64;
 
 } // namespace

@@ -253,7 +253,8 @@ bool add_registers(RegisterSet& to, const RegisterSet& registers) {
   return to != before;
 }
 
-// Adds what is stored at the ends of each path to the starts of all others. Returns whether one has changed.
+// Dataflow between the paths of a divergent branch: registers that may have a stored copy at the end of one path may
+// have it at the start of every other path. Returns true if the set of a start has grown.
 bool pass_between_paths(const std::vector<BranchPath>& paths, const std::vector<RegisterSet>& stored_out,
                         std::vector<RegisterSet>& stored_in) {
   std::vector<RegisterSet> at_ends(paths.size());
