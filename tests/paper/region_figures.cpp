@@ -103,8 +103,7 @@ bool measure(Function& function, uint32_t capability, const Options& options, Fi
   Status status = construct_ssa(function);
   if (!status.ok()) return true;
   if (options.schedule) {
-    schedule(function,
-             {.goal = ScheduleGoal::early_loads, .compute_capability = capability, .live_limit = options.limits.live});
+    schedule(function, capability, {.goal = ScheduleGoal::early_loads, .live_limit = options.limits.live});
     // Values of one name that overlap in the new order get names of their own, as in a scheduled text.
     destruct_ssa(function);
     status = construct_ssa(function);

@@ -48,7 +48,7 @@ struct Link {
 class Chains {
 public:
   Chains(Workspace& workspace, AnalysisCache& analyses)
-      : workspace_(workspace), analyses_(analyses), function_(workspace.function), forms_(workspace.forms),
+      : workspace_(workspace), analyses_(analyses), function_(workspace.function), forms_(workspace.forms()),
         original_(forms_.function()) {}
 
   size_t run();
@@ -247,7 +247,7 @@ std::optional<std::vector<Need>> Chains::needs_of(const std::vector<Link>& links
     for (const auto& more :
          {std::span(link.before->obligations.data(), link.before->obligations.size()), forms_.obligations(link.step)})
       obligations.insert(obligations.end(), more.begin(), more.end());
-    const auto conditions = workspace_.extents.discharge(obligations);
+    const auto conditions = workspace_.extents().discharge(obligations);
     if (!conditions) return std::nullopt;
     for (const std::string& condition : *conditions)
       needs.push_back({"the index of the address does not wrap", condition, link.address->definition});

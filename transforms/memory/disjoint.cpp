@@ -23,24 +23,9 @@ Disjointness::Disjointness(ir::AccessExtents& extents, const KernelMemory& memor
     return;
   }
   for (const Access& access : memory.accesses) {
+    if (!refusal_.empty()) return;
     // Only ranges of plain loads and of all writes matter.
-    if (!access.writes && !access.plain) continue;
-    const auto& bytes = bytes_[access.instruction] =
-        extents_.bytes_of(access.instruction, access.address, access.bytes);
-    const std::string what =
-        "'" + std::string(function.form_of(access.instruction).mnemonic) + "'" + line_of(function, access.instruction);
-    if (!bytes) {
-      if (access.writes && refusal_.empty()) refusal_ = "no launch could tell where " + what + " writes";
-      continue;
-    }
-    if (access.writes) {
-      if (bytes->pointer)
-        add(writes_[*bytes->pointer], access, *bytes);
-      else
-        add(stray_writes_.emplace_back(), access, *bytes);
-    } else if (bytes->pointer) {
-      add(reads_[*bytes->pointer], access, *bytes);
-    }
+    if (access.writes || access.plain) add(access);
   }
   for (const auto* ranges : {&reads_, &writes_})
     for (const auto& [pointer, range] : *ranges)
@@ -48,6 +33,17 @@ Disjointness::Disjointness(ir::AccessExtents& extents, const KernelMemory& memor
         if (ranges == &writes_ && refusal_.empty()) refusal_ = "the kernel writes to too many places";
         if (ranges == &reads_) vague_reads_.insert(pointer);
       }
+}
+
+void Disjointness::add(const Access& access) {
+  const auto& bytes = bytes_[access.instruction] =
+      extents_.bytes_of(access.instruction, access.address, access.bytes);
+  if (!bytes && access.writes)
+    refusal_ = "no launch could tell where '" + std::string(function_.form_of(access.instruction).mnemonic) + "'" +
+               line_of(function_, access.instruction) + " writes";
+  if (!bytes || (!access.writes && !bytes->pointer)) return;
+  if (!bytes->pointer) return add(stray_writes_.emplace_back(), access, *bytes);
+  add((access.writes ? writes_ : reads_)[*bytes->pointer], access, *bytes);
 }
 
 void Disjointness::add(Range& range, const Access& access, const ir::ByteRange& bytes) {
@@ -134,7 +130,7 @@ std::optional<std::vector<Need>> Disjointness::read_only(unsigned pointer) {
   const auto found = reads_.find(pointer);
   if (!refusal_.empty() || found == reads_.end() || vague_reads_.contains(pointer)) return std::nullopt;
   std::vector<Need> list;
-  if (writes_nothing()) return list;
+  if (writes_.empty() && stray_writes_.empty()) return list;
   const Range& range = found->second;
   const std::string name = "read through P" + std::to_string(pointer);
   need_sound(list, range, name);

@@ -8,6 +8,7 @@
 #include "ir/analysis/linear/extent.h"
 #include "transforms/common/attempt.h"
 #include "transforms/memory/kernel_memory.h"
+#include "transforms/memory/need.h"
 
 #include <map>
 #include <optional>
@@ -17,13 +18,6 @@
 
 namespace ptxrewrite::transforms::memory {
 
-// A condition on the launch that a rewrite requires, for the ledger.
-struct Need {
-  std::string statement;
-  std::string predicate;
-  ir::InstructionId instruction; // for its source position
-};
-
 class Disjointness {
 public:
   Disjointness(ir::AccessExtents& extents, const KernelMemory& memory, const ir::Function& function);
@@ -32,7 +26,6 @@ public:
   std::optional<unsigned> pointer_of(const Access& access);
   // Does the kernel write through the pointer?
   bool is_written(unsigned pointer) const { return writes_.contains(pointer); }
-  bool writes_nothing() const { return memory_.unknown_writes.empty() && writes_.empty() && stray_writes_.empty(); }
   // Why no launch predicate can bound the kernel's writes; empty if one can.
   const std::string& refusal() const { return refusal_; }
 
@@ -51,6 +44,7 @@ private:
     ir::InstructionId instruction;
   };
 
+  void add(const Access& access);
   void add(Range& range, const Access& access, const ir::ByteRange& bytes);
   void add_bound(std::vector<Bound>& list, Bound bound, bool is_high, ir::LaunchConditions& conditions);
   ir::ExactSum low_of(const Range& range);

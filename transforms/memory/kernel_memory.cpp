@@ -65,36 +65,36 @@ public:
 private:
   void look_at(InstructionId id) {
     const ir::Form& form = function_.form_of(id);
-    const std::string what = "'" + std::string(form.mnemonic) + "'" + line_of(function_, id);
+    const auto what = [&] { return "'" + std::string(form.mnemonic) + "'" + line_of(function_, id); };
     if (form.opaque) {
-      unknown(what + " is not known");
-      return waits(what + " is not known");
+      unknown(what() + " is not known");
+      return waits(what() + " is not known");
     }
     if (form.effects.call) {
       if (is_harmless_call(function_, id)) return;
-      unknown("what is called by " + what + " may write to memory");
-      return waits("what is called by " + what + " may wait for others");
+      unknown("what is called by " + what() + " may write to memory");
+      return waits("what is called by " + what() + " may wait for others");
     }
-    if (form.opcode == Opcode::griddepcontrol && form.has(Modifier::wait)) return waits(what + " waits for a grid");
+    if (form.opcode == Opcode::griddepcontrol && form.has(Modifier::wait)) return waits(what() + " waits for a grid");
     if (form.opcode == Opcode::fence || form.opcode == Opcode::membar) {
       // Two addresses may then refer to the same location.
-      if (form.has(Modifier::proxy)) unknown(what + " is about more than addresses");
-      if (!form.has(Modifier::cta)) fence_ = what;
+      if (form.has(Modifier::proxy)) unknown(what() + " is about more than addresses");
+      if (!form.has(Modifier::cta)) fence_ = what();
       return;
     }
     if (is_elsewhere(form.space)) return;
     const bool is_load = form.opcode == Opcode::ld, is_store = form.opcode == Opcode::st,
                is_reduction = form.opcode == Opcode::red, is_atomic = form.opcode == Opcode::atom;
     if ((!is_load && !is_store && !is_reduction && !is_atomic) || is_asynchronous(form)) {
-      if (form.effects.writes_memory) unknown(what + " writes to memory");
+      if (form.effects.writes_memory) unknown(what() + " writes to memory");
       return;
     }
-    if (form.effects.writes_memory && form.effects.barrier) return unknown(what + " writes to memory");
+    if (form.effects.writes_memory && form.effects.barrier) return unknown(what() + " writes to memory");
     const bool strong = form.effects.volatile_result || (form.effects.atomic && (is_load || is_store));
-    if (is_load && strong) waits(what + " may see what others write");
+    if (is_load && strong) waits(what() + " may see what others write");
     if (is_atomic) {
-      returning_atomic_ = what;
-      if (has_order(form)) waits(what + " may synchronise with other grids");
+      returning_atomic_ = what();
+      if (has_order(form)) waits(what() + " may synchronise with other grids");
     }
     Access access;
     access.instruction = id;
@@ -107,7 +107,7 @@ private:
     const bool usable =
         access.address < operands.size() && operands[access.address].group_size() == 1 && access.bytes != 0;
     if (!usable) {
-      if (access.writes) unknown(what + " has an address of its own kind");
+      if (access.writes) unknown(what() + " has an address of its own kind");
       return;
     }
     memory_.accesses.push_back(access);

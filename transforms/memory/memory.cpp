@@ -17,10 +17,19 @@ namespace memory {
 
 Workspace::Workspace(legal::Attempt& attempt_to_fill, legal::SiteFilter& site_filter, AnalysisCache& analyses)
     : attempt(attempt_to_fill), sites(site_filter), function(attempt.function()), memory(scan_memory(function)),
-      forms(analyses.of<ir::LinearForms>(attempt.original())), extents(forms), disjoint(extents, memory, function) {
+      analyses_(analyses) {
   for (ir::BlockId block : function.layout)
     for (ir::InstructionId id : function.instructions_in(block))
       if (function.is_opcode(id, ir::Opcode::ld) && function.form_of(id).has(ir::Modifier::nc)) read_only.insert(id);
+}
+
+ir::LinearForms& Workspace::forms() {
+  return analyses_.of<ir::LinearForms>(attempt.original());
+}
+
+ir::AccessExtents& Workspace::extents() {
+  if (!extents_) extents_.emplace(forms());
+  return *extents_;
 }
 
 void Workspace::rest_on(const std::vector<Need>& needs, std::string_view raised_by) {

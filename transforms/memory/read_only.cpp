@@ -3,9 +3,12 @@
 // Data read this way must be constant from the start of the kernel to its end. The ranges of addresses show that the
 // kernel itself does not write it; for other writers see KernelMemory::waits_for_others. So no barrier or fence of the
 // kernel orders the load with a write, and it may be moved anywhere.
+#include "transforms/memory/disjoint.h"
 #include "transforms/memory/workspace.h"
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <vector>
 
 namespace ptxrewrite::transforms::memory {
@@ -30,7 +33,7 @@ std::string read_only_mnemonic(const ir::Form& form) {
   return out + ".nc" + rest;
 }
 
-// Blocks that control may reach after a write: in other blocks, a load has no write to move across.
+// By block: may control reach its start after a write?
 std::vector<bool> blocks_behind_writes(const Workspace& workspace) {
   const ir::Function& function = workspace.function;
   std::vector<bool> behind(function.blocks.size());
@@ -47,42 +50,68 @@ std::vector<bool> blocks_behind_writes(const Workspace& workspace) {
   return behind;
 }
 
-bool follows_a_write(const Workspace& workspace, const std::vector<bool>& behind, InstructionId load) {
+// By instruction: may control reach it after a write? Other loads have no write to move across.
+std::vector<bool> behind_writes(const Workspace& workspace) {
   const ir::Function& function = workspace.function;
-  if (behind[function.instructions[load].block.index()]) return true;
-  for (InstructionId id = function.instructions[load].previous; id; id = function.instructions[id].previous)
-    if (function.instructions[id].kind == ir::InstructionKind::real && function.form_of(id).effects.writes_memory &&
-        !ir::is_shared(function.form_of(id).space))
-      return true;
-  return false;
+  const std::vector<bool> blocks = blocks_behind_writes(workspace);
+  std::vector<bool> behind(function.instructions.size());
+  for (BlockId block : function.layout) {
+    bool now = blocks[block.index()];
+    for (InstructionId id : function.instructions_in(block)) {
+      behind[id.index()] = now;
+      now = now || (function.instructions[id].kind == ir::InstructionKind::real &&
+                    function.form_of(id).effects.writes_memory && !ir::is_shared(function.form_of(id).space));
+    }
+  }
+  return behind;
+}
+
+// A load that may become ld.global.nc, with that form.
+struct Candidate {
+  const Access* access;
+  ir::FormId form;
+  bool is_useful; // behind a write
+};
+
+std::vector<Candidate> candidates_of(const Workspace& workspace) {
+  std::vector<Candidate> list;
+  std::map<ir::FormId, std::optional<ir::FormId>> read_only_forms;
+  const std::vector<bool> behind = behind_writes(workspace);
+  for (const Access& access : workspace.memory.accesses) {
+    if (!access.plain || access.writes) continue;
+    const ir::FormId form = workspace.function.instructions[access.instruction].form;
+    auto [entry, fresh] = read_only_forms.try_emplace(form);
+    if (fresh) entry->second = workspace.form_of(read_only_mnemonic(ir::form(form)));
+    if (entry->second) list.push_back({&access, *entry->second, behind[access.instruction.index()]});
+  }
+  return list;
 }
 
 } // namespace
 
 size_t make_read_only(Workspace& workspace) {
   ir::Function& function = workspace.function;
-  if (workspace.disjoint.writes_nothing()) return 0;
-  if (!workspace.memory.waits_for_others.empty() || !workspace.disjoint.refusal().empty()) {
-    const std::string& waits = workspace.memory.waits_for_others;
-    workspace.refusal = "loads stay as they are: " + (waits.empty() ? workspace.disjoint.refusal() : waits);
+  const std::vector<Candidate> candidates = candidates_of(workspace);
+  if (std::ranges::none_of(candidates, &Candidate::is_useful)) return 0;
+  const auto refuse = [&](const std::string& why) {
+    workspace.refusal = "loads stay as they are: " + why;
     return 0;
-  }
+  };
+  if (!workspace.memory.waits_for_others.empty()) return refuse(workspace.memory.waits_for_others);
+  Disjointness disjoint(workspace.extents(), workspace.memory, function);
+  if (!disjoint.refusal().empty()) return refuse(disjoint.refusal());
   std::map<unsigned, std::vector<std::pair<InstructionId, ir::FormId>>> by_pointer;
   std::map<unsigned, bool> useful;
-  const std::vector<bool> behind = blocks_behind_writes(workspace);
-  for (const Access& access : workspace.memory.accesses) {
-    if (!access.plain || access.writes) continue;
-    const auto pointer = workspace.disjoint.pointer_of(access);
-    if (!pointer || workspace.disjoint.is_written(*pointer)) continue;
-    const auto form = workspace.form_of(read_only_mnemonic(function.form_of(access.instruction)));
-    if (!form) continue;
-    by_pointer[*pointer].emplace_back(access.instruction, *form);
-    useful[*pointer] = useful[*pointer] || follows_a_write(workspace, behind, access.instruction);
+  for (const Candidate& candidate : candidates) {
+    const auto pointer = disjoint.pointer_of(*candidate.access);
+    if (!pointer || disjoint.is_written(*pointer)) continue;
+    by_pointer[*pointer].emplace_back(candidate.access->instruction, candidate.form);
+    useful[*pointer] = useful[*pointer] || candidate.is_useful;
   }
   size_t count = 0;
   for (const auto& [pointer, loads] : by_pointer) {
     if (!useful[pointer]) continue;
-    const auto needs = workspace.disjoint.read_only(pointer);
+    const auto needs = disjoint.read_only(pointer);
     if (!needs || !workspace.can_rest_on(*needs)) continue;
     const std::string text = std::to_string(loads.size()) + " load(s) through P" + std::to_string(pointer) + " -> .nc";
     if (!workspace.sites.take(loads.front().first, text)) continue;

@@ -33,7 +33,7 @@ std::string joined(const std::set<std::string>& parts, const std::string& connec
 class CommonLoads {
 public:
   explicit CommonLoads(Workspace& workspace)
-      : workspace_(workspace), function_(workspace.function), forms_(workspace.forms),
+      : workspace_(workspace), function_(workspace.function), forms_(workspace.forms()),
         post_dominators_(forms_.function(), forms_.control_flow()) {}
 
   size_t run();
@@ -100,7 +100,7 @@ bool CommonLoads::add_branch(BlockId from, BlockId to, ir::LaunchConditions& con
   if (!is_known || form.varies || !form.has_coefficients()) return false;
   const ir::ExpressionId expression = form.coefficients[ir::form_index::constant];
   if (!forms_.expressions()[expression].evaluable) return false;
-  const auto needed = workspace_.extents.discharge(forms_.obligations(guard));
+  const auto needed = workspace_.extents().discharge(forms_.obligations(guard));
   if (!needed) return false;
   conditions.insert(needed->begin(), needed->end());
   const bool holds = (to == taken) != function_.instructions[end].guard_negated;

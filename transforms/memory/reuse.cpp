@@ -46,7 +46,7 @@ private:
 
 BlockId Reuse::preheader(const ir::Loop& loop) const {
   BlockId found;
-  for (ir::EdgeId edge : workspace_.forms.control_flow().predecessors(loop.header)) {
+  for (ir::EdgeId edge : workspace_.forms().control_flow().predecessors(loop.header)) {
     if (std::ranges::find(loop.back_edges, edge) != loop.back_edges.end()) continue;
     if (found) return {};
     found = function_.edges[edge].from;
@@ -57,7 +57,7 @@ BlockId Reuse::preheader(const ir::Loop& loop) const {
 // From inner loops to outer ones: the block in front of an inner loop may be the header of an outer one.
 void Reuse::leave_loops() {
   std::vector<const ir::Loop*> loops;
-  for (const ir::Loop& loop : workspace_.forms.loops().loops())
+  for (const ir::Loop& loop : workspace_.forms().loops().loops())
     loops.push_back(&loop);
   std::ranges::stable_sort(loops, std::greater(), [](const ir::Loop* loop) { return loop->depth; });
   for (const ir::Loop* loop : loops)
@@ -67,7 +67,7 @@ void Reuse::leave_loops() {
 void Reuse::leave(const ir::Loop& loop) {
   const BlockId before = preheader(loop);
   if (!before || !function_.blocks[before].last) return;
-  const ir::DefUse& def_use = workspace_.forms.def_use();
+  const ir::DefUse& def_use = workspace_.forms().def_use();
   std::vector<InstructionId> leaving;
   for (InstructionId id : function_.instructions_in(loop.header)) {
     if (function_.instructions[id].kind != ir::InstructionKind::real) continue;
@@ -92,10 +92,10 @@ void Reuse::leave(const ir::Loop& loop) {
 }
 
 void Reuse::reuse() {
-  const ir::DominatorTree& dominators = workspace_.forms.dominators();
+  const ir::DominatorTree& dominators = workspace_.forms().dominators();
   std::map<LoadKey, std::vector<Load>> known;
   // Blocks in an order in which dominators come first.
-  for (BlockId block : workspace_.forms.control_flow().reverse_postorder()) {
+  for (BlockId block : workspace_.forms().control_flow().reverse_postorder()) {
     std::vector<InstructionId> list;
     for (InstructionId id : function_.instructions_in(block))
       list.push_back(id);

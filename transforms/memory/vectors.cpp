@@ -243,7 +243,7 @@ bool Joiner::choose(const Group& group, std::span<const Member> members) {
   const auto words = word_form(group, members, elements);
   const auto form = words ? words : vector_form(group.form, elements);
   if (!form) return false;
-  const auto residue = workspace_.extents.residue_of(members.front().instruction, members.front().address, bytes);
+  const auto residue = workspace_.extents().residue_of(members.front().instruction, members.front().address, bytes);
   if (!residue || residue->value != 0) return false;
   Vector vector;
   vector.loads = group.loads;

@@ -5,9 +5,10 @@
 #include "ir/analysis/linear/extent.h"
 #include "transforms/common/attempt.h"
 #include "transforms/common/family.h"
-#include "transforms/memory/disjoint.h"
 #include "transforms/memory/kernel_memory.h"
+#include "transforms/memory/need.h"
 
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -23,11 +24,12 @@ public:
   legal::SiteFilter& sites;
   ir::Function& function;
   KernelMemory memory;
-  ir::LinearForms& forms; // of the kernel before the attempt
-  ir::AccessExtents extents;
-  Disjointness disjoint;
   std::set<ir::InstructionId> read_only; // loads that are .nc, originally or by the rewrite
   std::string refusal;                   // why no load became one, for remarks
+
+  // Of the kernel before the attempt. Computed when first asked for: many kernels have no site.
+  ir::LinearForms& forms();
+  ir::AccessExtents& extents();
 
   // Can the conditions be checked at launch?
   bool can_rest_on(const std::vector<Need>& needs) const { return needs.empty() || attempt.policy().launch; }
@@ -38,6 +40,8 @@ public:
   std::optional<ir::FormId> form_of(const std::string& mnemonic) const;
 
 private:
+  AnalysisCache& analyses_;
+  std::optional<ir::AccessExtents> extents_;
   std::set<std::string> stated_;
 };
 

@@ -52,6 +52,7 @@ std::optional<ModelCost> model_cost(const Function& function, uint32_t capabilit
 
 struct Candidate {
   Function function;
+  uint32_t live = 0; // registers, by the lowering of the original order
   std::optional<ModelCost> model;
   std::optional<legal::KernelCost> assembled; // empty figures if ptxas is not used
 };
@@ -59,9 +60,8 @@ struct Candidate {
 class ScheduleChoice {
 public:
   ScheduleChoice(Function& function, PassContext& context)
-      : function_(function), context_(context), goal_(context.options.text("goal", "both")) {
-    capability_ = target_capability(function.module());
-  }
+      : function_(function), context_(context), goal_(context.options.text("goal", "both")),
+        capability_(target_capability(function.module())), scheduler_(function, capability_) {}
 
   Change run() {
     architectures_ = legal::architectures_to_ask(function_.module(), context_);
@@ -72,9 +72,7 @@ public:
     if (force) return take(candidates_.back());
     // If no fewer registers are live, our allocation needs no fewer: a quick check.
     if (architectures_.empty())
-      std::erase_if(candidates_, [&, live = live_in(function_)](const Candidate& candidate) {
-        return live_in(candidate.function) >= live;
-      });
+      std::erase_if(candidates_, [&](const Candidate& candidate) { return candidate.live >= scheduler_.most_live(); });
     if (candidates_.empty()) return Change::unchanged;
     Candidate before = weigh(function_);
     if (!before.model || !before.assembled) return Change::unchanged;
@@ -93,24 +91,27 @@ private:
   // Creates the candidates that differ from the function. If one is to be kept regardless of cost, the last one
   // combines both goals.
   void make_candidates(bool force) {
-    const uint32_t live = live_in(function_);
-    std::optional<Function> few = add_candidate({.compute_capability = capability_}, goal_ != "loads");
+    const uint32_t few = add_candidate({.goal = ScheduleGoal::few_registers}, goal_ != "loads");
     if (goal_ != "both" && goal_ != "loads") return;
-    ScheduleOptions options{.goal = ScheduleGoal::early_loads, .compute_capability = capability_};
-    options.live_limit = limit_for_loads(few ? std::min(live, live_in(*few)) : live);
+    ScheduleOptions options{.goal = ScheduleGoal::early_loads};
+    options.live_limit = limit_for_loads(std::min(scheduler_.most_live(), few));
     add_candidate(options, true);
     options.live_limit = 255; // ptxas sometimes finds a better limit by itself
     if (!force && !architectures_.empty()) add_candidate(options, true);
   }
-  // Returns the scheduled function; nothing if no instruction moved.
-  std::optional<Function> add_candidate(const ScheduleOptions& options, bool wanted) {
-    Function candidate = function_;
-    if (!ir::schedule(candidate, options)) return std::nullopt;
-    if (wanted) candidates_.push_back({candidate, {}, {}});
-    return candidate;
-  }
-  uint32_t live_in(const Function& function) const {
-    return Scheduler(function, {.compute_capability = capability_}).most_live();
+  // Adds the function in that order, unless it has that order. Returns the registers that are live then.
+  uint32_t add_candidate(const ScheduleOptions& options, bool wanted) {
+    std::vector<std::vector<InstructionId>> orders; // by place in the layout
+    for (BlockId block : function_.layout)
+      orders.push_back(scheduler_.order_of(block, options));
+    Function scheduled = function_;
+    bool moved = false;
+    for (size_t i = 0; i < orders.size(); ++i)
+      moved |= reorder(scheduled, scheduled.layout[i], orders[i]);
+    if (!moved) return scheduler_.most_live();
+    const uint32_t live = Scheduler(scheduled, scheduler_.lowering()).most_live();
+    if (wanted) candidates_.push_back({std::move(scheduled), live, {}, {}});
+    return live;
   }
   // The live limit: the number of registers that are live anyway, unless the option sets it.
   uint32_t limit_for_loads(uint32_t live) const {
@@ -119,7 +120,7 @@ private:
   }
 
   Candidate weigh(Function function) const {
-    Candidate result{std::move(function), {}, {}};
+    Candidate result{std::move(function), 0, {}, {}};
     result.model = model_cost(result.function, capability_);
     if (Result<legal::KernelCost> assembled = legal::cost_of(result.function, architectures_, context_))
       result.assembled = *std::move(assembled);
@@ -161,7 +162,8 @@ private:
   Function& function_;
   PassContext& context_;
   std::string goal_;
-  uint32_t capability_ = 80;
+  uint32_t capability_;
+  Scheduler scheduler_;                    // of the original order
   std::vector<std::string> architectures_; // for which ptxas is used
   std::vector<Candidate> candidates_;
 };

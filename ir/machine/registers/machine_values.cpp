@@ -71,8 +71,13 @@ void merge_ranges(std::vector<LiveRange>& ranges, std::span<const LiveRange> mor
 
 MachineValues::MachineValues(const Function& function, const ControlFlow& flow, uint32_t compute_capability,
                              const std::set<ValueId>& apart)
-    : function_(function), lowering_(lower_as_written(function, compute_capability)),
-      definition_(function.values.size()), units_(function.values.size()), stand_ins_(function.values.size()) {
+    : MachineValues(function, flow, std::make_shared<const Lowering>(lower_as_written(function, compute_capability)),
+                    apart) {}
+
+MachineValues::MachineValues(const Function& function, const ControlFlow& flow,
+                             std::shared_ptr<const Lowering> lowering, const std::set<ValueId>& apart)
+    : function_(function), lowering_(std::move(lowering)), definition_(function.values.size()),
+      units_(function.values.size()), stand_ins_(function.values.size()) {
   assert(function.is_ssa);
   for (ValueId value : function.values.ids())
     self_.push_back(value);
@@ -94,7 +99,7 @@ bool MachineValues::is_predicate(ValueId value) const {
 bool MachineValues::is_issued(InstructionId id) const {
   const Instruction& instruction = function_.instructions[id];
   if (instruction.kind == InstructionKind::linear_row) return true;
-  return instruction.kind == InstructionKind::real && lowering_.needed(id) && !lowering_.absorbed(id);
+  return instruction.kind == InstructionKind::real && lowering_->needed(id) && !lowering_->absorbed(id);
 }
 
 std::span<const ValueId> MachineValues::stands_for(ValueId value) const {
@@ -162,11 +167,11 @@ void MachineValues::decide_units(const std::set<ValueId>& apart) {
         units_[parameter.index()] = static_cast<uint8_t>(width_of(parameter));
     for (InstructionId id : function_.instructions_in(block)) {
       const Instruction& instruction = function_.instructions[id];
-      if (instruction.kind != InstructionKind::real || !lowering_.needed(id)) continue;
-      bool absorbed = lowering_.absorbed(id), renaming = is_renaming(id);
+      if (instruction.kind != InstructionKind::real || !lowering_->needed(id)) continue;
+      bool absorbed = lowering_->absorbed(id), renaming = is_renaming(id);
       for_each_definition(function_, id, [&](ValueId value) {
         if (function_.values[value].register_class != RegisterClass::general) return;
-        bool in_register = is_predicate(value) || lowering_.register_units(value) > 0;
+        bool in_register = is_predicate(value) || lowering_->register_units(value) > 0;
         if (absorbed) in_register = handed[value.index()];
         if (renaming) in_register = false;
         if (apart.count(value)) in_register = true;
@@ -177,13 +182,13 @@ void MachineValues::decide_units(const std::set<ValueId>& apart) {
   // A copy of a value without a register needs one itself if its readers require it.
   for (BlockId block : function_.layout)
     for (InstructionId id : function_.instructions_in(block)) {
-      if (!is_renaming(id) || !lowering_.needed(id)) continue;
+      if (!is_renaming(id) || !lowering_->needed(id)) continue;
       std::span<const Operand> operands = function_.operands_of(id);
       ValueId copy = operands[0].as_value(), original = operands[1].as_value();
       if (is_predicate(copy) || in_register(copy) || in_register(original)) continue;
       InstructionId source = definition_[original.index()];
-      if (!source || is_renaming(source) || lowering_.absorbed(source)) continue;
-      units_[copy.index()] = static_cast<uint8_t>(lowering_.register_units(copy));
+      if (!source || is_renaming(source) || lowering_->absorbed(source)) continue;
+      units_[copy.index()] = static_cast<uint8_t>(lowering_->register_units(copy));
     }
 }
 
@@ -193,8 +198,8 @@ void MachineValues::find_stand_ins(const std::set<ValueId>& apart) {
   for (BlockId block : flow.reverse_postorder())
     for (InstructionId id : function_.instructions_in(block)) {
       const Instruction& instruction = function_.instructions[id];
-      if (instruction.kind != InstructionKind::real || !lowering_.needed(id)) continue;
-      bool absorbed = lowering_.absorbed(id), renaming = is_renaming(id);
+      if (instruction.kind != InstructionKind::real || !lowering_->needed(id)) continue;
+      bool absorbed = lowering_->absorbed(id), renaming = is_renaming(id);
       if (!absorbed && !renaming) continue; // a literal, a parameter, or a register of another file
       for_each_definition(function_, id, [&](ValueId value) {
         if (in_register(value) || apart.count(value)) return;
@@ -203,7 +208,7 @@ void MachineValues::find_stand_ins(const std::set<ValueId>& apart) {
           for (ValueId part : stands_for(operand))
             if (std::find(list.begin(), list.end(), part) == list.end()) list.push_back(part);
         };
-        if (ValueId rest = lowering_.without_constant(value))
+        if (ValueId rest = lowering_->without_constant(value))
           add(rest);
         else
           for_each_use(function_, id, add);

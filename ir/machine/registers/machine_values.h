@@ -15,6 +15,7 @@
 #include "ir/machine/select/lowering.h"
 
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <span>
 #include <vector>
@@ -34,6 +35,9 @@ class MachineValues {
 public:
   // `apart`: values that get a register although their readers do not need it.
   MachineValues(const Function& function, const ControlFlow& flow, uint32_t compute_capability,
+                const std::set<ValueId>& apart = {});
+  // With a lowering that was made before, as written.
+  MachineValues(const Function& function, const ControlFlow& flow, std::shared_ptr<const Lowering> lowering,
                 const std::set<ValueId>& apart = {});
 
   // True if the value is in a register, general or predicate.
@@ -58,7 +62,8 @@ public:
   std::span<const LiveRange> ranges(ValueId value) const { return ranges_[value.index()]; }
   bool live_at(ValueId value, uint32_t point) const;
 
-  const Lowering& lowering() const { return lowering_; }
+  const Lowering& lowering() const { return *lowering_; }
+  const std::shared_ptr<const Lowering>& shared_lowering() const { return lowering_; }
 
 private:
   static std::span<const ValueId> part(const std::vector<ValueId>& pool, const std::vector<uint32_t>& start,
@@ -78,7 +83,7 @@ private:
   void find_ranges(const ControlFlow& flow);
 
   const Function& function_;
-  Lowering lowering_;
+  std::shared_ptr<const Lowering> lowering_;
   std::vector<InstructionId> definition_; // by ValueId; invalid for parameters
   std::vector<uint8_t> units_;
   std::vector<std::vector<ValueId>> stand_ins_; // of values without a register

@@ -113,7 +113,7 @@ RegisterNeed need_of(const Function& function, uint32_t compute_capability, Orde
   uint32_t pending = std::max(need.registers, pressures.pending);
   if (orders == OrdersTried::all && function.is_ssa && !is_hardware_form(function)) {
     Function early = function;
-    schedule(early, {.goal = ScheduleGoal::early_loads, .compute_capability = compute_capability, .live_limit = 255});
+    schedule(early, compute_capability, {.goal = ScheduleGoal::early_loads, .live_limit = 255});
     const Pressures of_early = pressures_of(early, compute_capability, true);
     need.registers = std::min(need.registers, of_early.least.registers);
     pending = std::max(pending, of_early.pending);

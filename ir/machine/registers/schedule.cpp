@@ -263,9 +263,12 @@ private:
 
 } // namespace
 
-Scheduler::Scheduler(const Function& function, const ScheduleOptions& options)
-    : function_(function), options_(options), flow_(function), values_(function, flow_, options.compute_capability),
-      dependences_(function), live_out_(function.blocks.size()) {
+Scheduler::Scheduler(const Function& function, uint32_t compute_capability)
+    : Scheduler(function, std::make_shared<const Lowering>(lower_as_written(function, compute_capability))) {}
+
+Scheduler::Scheduler(const Function& function, std::shared_ptr<const Lowering> lowering)
+    : function_(function), flow_(function), values_(function, flow_, std::move(lowering)), dependences_(function),
+      live_out_(function.blocks.size()) {
   std::vector<int> change(2 * values_.index_count() + 2);
   for (ValueId value : function.values.ids())
     for (const LiveRange& range : values_.ranges(value)) {
@@ -284,7 +287,7 @@ Scheduler::Scheduler(const Function& function, const ScheduleOptions& options)
   }
 }
 
-std::vector<InstructionId> Scheduler::order_of(BlockId block) const {
+std::vector<InstructionId> Scheduler::order_of(BlockId block, const ScheduleOptions& options) const {
   if (!flow_.reachable(block)) {
     std::vector<InstructionId> as_is;
     for (InstructionId id : function_.instructions_in(block))
@@ -292,9 +295,9 @@ std::vector<InstructionId> Scheduler::order_of(BlockId block) const {
     return as_is;
   }
   const Problem problem = problem_of(function_, values_, dependences_, block, live_out_[block.index()]);
-  const std::vector<uint32_t> places = options_.goal == ScheduleGoal::few_registers
+  const std::vector<uint32_t> places = options.goal == ScheduleGoal::few_registers
                                            ? order_for_few_registers(problem)
-                                           : EarlyLoads(problem, static_cast<int>(options_.live_limit)).run();
+                                           : EarlyLoads(problem, static_cast<int>(options.live_limit)).run();
   std::vector<InstructionId> order;
   for (uint32_t place : places)
     order.push_back(problem.graph.instructions[place]);
@@ -325,12 +328,12 @@ bool reorder(Function& function, BlockId block, const std::vector<InstructionId>
   return true;
 }
 
-bool schedule(Function& function, const ScheduleOptions& options) {
+bool schedule(Function& function, uint32_t compute_capability, const ScheduleOptions& options) {
   std::vector<std::vector<InstructionId>> orders;
   {
-    Scheduler scheduler(function, options);
+    Scheduler scheduler(function, compute_capability);
     for (BlockId block : function.layout)
-      orders.push_back(scheduler.order_of(block));
+      orders.push_back(scheduler.order_of(block, options));
   }
   bool moved = false;
   for (size_t i = 0; i < orders.size(); ++i)

@@ -178,8 +178,8 @@ TEST_CASE("few registers: never more than before, and seldom more than in the be
     std::vector<InstructionId> as_read;
     for (InstructionId id : function.instructions_in(block))
       as_read.push_back(id);
-    const Scheduler scheduler(function, {});
-    const std::vector<InstructionId> order = scheduler.order_of(block);
+    const Scheduler scheduler(function, 80);
+    const std::vector<InstructionId> order = scheduler.order_of(block, {});
     const uint32_t before = scheduler.most_live(block, as_read);
     const uint32_t after = scheduler.most_live(block, order);
     const uint32_t best = AllOrders(function, scheduler).least_live();
@@ -202,9 +202,10 @@ TEST_CASE("loads first, up to a limit, and as many levels as loads behind loads"
             std::to_string(i) + ";\n";
   OneBlock block(body + "st.shared.u32 [s], %r0;");
   auto loads_in_a_row = [&](uint32_t limit) {
-    const Scheduler scheduler(*block.function, {.goal = ScheduleGoal::early_loads, .live_limit = limit});
+    const Scheduler scheduler(*block.function, 80);
+    const ScheduleOptions options{.goal = ScheduleGoal::early_loads, .live_limit = limit};
     unsigned longest = 0, now = 0;
-    for (InstructionId id : scheduler.order_of(block.function->entry())) {
+    for (InstructionId id : scheduler.order_of(block.function->entry(), options)) {
       const bool load = block.function->instructions[id].kind == InstructionKind::real &&
                         is_long_latency(block.function->form_of(id));
       now = load ? now + 1 : 0;
