@@ -36,8 +36,7 @@ Disjointness::Disjointness(ir::AccessExtents& extents, const KernelMemory& memor
 }
 
 void Disjointness::add(const Access& access) {
-  const auto& bytes = bytes_[access.instruction] =
-      extents_.bytes_of(access.instruction, access.address, access.bytes);
+  const auto& bytes = bytes_[access.instruction] = extents_.bytes_of(access.instruction, access.address, access.bytes);
   if (!bytes && access.writes)
     refusal_ = "no launch could tell where '" + std::string(function_.form_of(access.instruction).mnemonic) + "'" +
                line_of(function_, access.instruction) + " writes";
