@@ -72,7 +72,7 @@ private:
   void treat(const RunAheadPlan& plan, const RunAheadPlanner& planner, ir::LinearForms& forms);
   // Returns why the form is impossible; empty if it can be used for at least one load.
   std::string make(Candidate& candidate, const RunAheadPlanner& planner, ir::LinearForms& forms,
-                   std::vector<StayingLoad>& staying) const;
+                   const MemoryOrder& order, std::vector<StayingLoad>& staying) const;
   std::string why_no_ring(const Candidate& candidate) const;
   std::string add_producer(Candidate& candidate, const RunAheadPlanner& planner, ir::LinearForms& forms) const;
   std::vector<unsigned> distances(RunAheadForm form) const;
@@ -163,10 +163,8 @@ std::string RunAhead::why_no_ring(const Candidate& candidate) const {
 }
 
 std::string RunAhead::make(Candidate& candidate, const RunAheadPlanner& planner, ir::LinearForms& forms,
-                           std::vector<StayingLoad>& staying) const {
+                           const MemoryOrder& order, std::vector<StayingLoad>& staying) const {
   RunAheadPlan& plan = candidate.plan;
-  const MemoryOrder order(forms, *attempt_, context_.assumes(noalias_parameters), plan.loop, writers_,
-                          candidate.choice.form == RunAheadForm::producer);
   std::vector<RunAheadLoad> loads;
   for (const RunAheadLoad& load : plan.loads) {
     std::vector<MemoryClaim> claims;
@@ -183,7 +181,7 @@ std::string RunAhead::make(Candidate& candidate, const RunAheadPlanner& planner,
     candidate.claims.insert(candidate.claims.end(), claims.begin(), claims.end());
   }
   if (loads.empty()) return std::string(all_stay);
-  plan.slice = planner.slice_of(plan, loads);
+  if (loads.size() < plan.loads.size()) plan.slice = planner.slice_of(plan, loads);
   plan.loads = std::move(loads);
   if (candidate.choice.form == RunAheadForm::ring) return why_no_ring(candidate);
   if (candidate.choice.form == RunAheadForm::prefetch &&
@@ -250,18 +248,27 @@ void RunAhead::treat(const RunAheadPlan& plan, const RunAheadPlanner& planner, i
   for (const StayingLoad& load : plan.staying)
     context_.remarks.emplace_back("stays: " + load.reason, function_.instructions[load.instruction].range);
   if (plan.loads.empty()) return;
-  if (!cost_) cost_.emplace(forms, ir::machine_for(capability_), threads_, shared_bytes_);
+  if (!cost_) {
+    const ir::Machine& machine = ir::machine_for(capability_);
+    cost_.emplace(forms, machine, context_.analyses.lowerings().of(function_, machine.compute_capability), threads_,
+                  shared_bytes_);
+  }
   cost_->limit_warps(most_warps_);
   std::optional<Candidate> best;
   std::vector<StayingLoad> best_staying, last_staying;
   std::string weighed;
   bool only_refused = true; // no form was evaluated, and each load has its own reason
+  const bool noalias = context_.assumes(noalias_parameters);
+  const MemoryOrder own_order(forms, *attempt_, noalias, plan.loop, writers_, false);
   for (RunAheadForm form : forms_allowed_) {
+    std::optional<MemoryOrder> producer_order;
+    if (form == RunAheadForm::producer) producer_order.emplace(forms, *attempt_, noalias, plan.loop, writers_, true);
+    const MemoryOrder& order = producer_order ? *producer_order : own_order;
     std::string refused;
     for (unsigned distance : distances(form)) {
       Candidate candidate{plan, {form, distance, threads_}, {}, {}, {}};
       std::vector<StayingLoad> staying;
-      refused = make(candidate, planner, forms, staying);
+      refused = make(candidate, planner, forms, order, staying);
       if (!refused.empty()) {
         last_staying = std::move(staying);
         break;
@@ -407,7 +414,7 @@ Change RunAhead::run() {
   policy.assumed = context_.assumes(no_index_overflow);
   policy.launch = why_no_variant(function_, "dac", context_).empty();
   attempt_.emplace(function_, policy, "dac");
-  ir::LinearForms forms(function_);
+  auto& forms = context_.analyses.of<ir::LinearForms>(function_);
   const RunAheadPlanner planner(forms);
   const auto warps = static_cast<unsigned>(std::clamp<int64_t>(context_.options.number("warps", 0), 0, 64));
   treat_all(planner, forms, warps);

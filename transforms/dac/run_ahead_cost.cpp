@@ -43,10 +43,10 @@ double trip_clocks(const ir::Machine& machine, const TripWork& work, unsigned wa
   return std::max({issue, chain, warps * work.dram_bytes / dram, warps * work.l2_bytes / l2});
 }
 
-RunAheadCost::RunAheadCost(const ir::LinearForms& forms, const ir::Machine& machine, unsigned threads,
-                           uint64_t shared_bytes)
+RunAheadCost::RunAheadCost(const ir::LinearForms& forms, const ir::Machine& machine,
+                           std::shared_ptr<const ir::Lowering> lowering, unsigned threads, uint64_t shared_bytes)
     : forms_(forms), function_(forms.function()), machine_(machine), threads_(threads), shared_bytes_(shared_bytes),
-      lowering_(ir::lower(function_, machine.compute_capability)),
+      lowering_(std::move(lowering)),
       registers_(ir::register_need(function_, machine.compute_capability, ir::OrdersTried::one).registers) {
   for (BlockId block : function_.layout)
     for (InstructionId id : function_.instructions_in(block))
@@ -99,7 +99,7 @@ TripWork RunAheadCost::work_of(const RunAheadPlan& plan) const {
   for (BlockId block : forms_.loops().loops()[plan.loop].blocks) {
     const double times = std::pow(inner_trips, forms_.loops().depth(block) - depth);
     for (InstructionId id : function_.instructions_in(block)) {
-      const ir::InstructionCost& cost = lowering_.cost(id);
+      const ir::InstructionCost& cost = lowering_->cost(id);
       work.instructions += times * (cost.weight + cost.uniform);
       if (function_.instructions[id].kind != InstructionKind::real || cost.weight == 0) continue;
       const ir::Form& form = function_.form_of(id);
@@ -116,7 +116,7 @@ TripWork RunAheadCost::work_of(const RunAheadPlan& plan) const {
 double RunAheadCost::slice_instructions(const RunAheadPlan& plan) const {
   double sum = 0;
   for (InstructionId id : plan.slice.instructions) {
-    const ir::InstructionCost& cost = lowering_.cost(id);
+    const ir::InstructionCost& cost = lowering_->cost(id);
     sum += cost.weight + cost.uniform;
   }
   return sum + double(plan.loads.size());
@@ -143,7 +143,7 @@ RunAheadEstimate RunAheadCost::estimate(const RunAheadPlan& plan, const RunAhead
   uint32_t registers = registers_ + 1;
   if (!by_producer)
     for (uint32_t parameter : plan.slice.parameters)
-      registers += lowering_.register_units(function_.parameters(plan.header)[parameter]);
+      registers += lowering_->register_units(function_.parameters(plan.header)[parameter]);
   double remaining = 0;
   switch (choice.form) {
   case RunAheadForm::ring: {

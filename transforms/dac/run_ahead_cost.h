@@ -14,6 +14,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 
 namespace ptxrewrite::transforms::legal {
 
@@ -39,8 +40,10 @@ double trip_clocks(const ir::Machine& machine, const TripWork& work, unsigned wa
 
 class RunAheadCost {
 public:
-  // `threads` per block; `shared_bytes`: shared memory that a block already uses.
-  RunAheadCost(const ir::LinearForms& forms, const ir::Machine& machine, unsigned threads, uint64_t shared_bytes);
+  // `lowering`: of the kernel for the machine; `threads` per block; `shared_bytes`: shared memory that a block already
+  // uses.
+  RunAheadCost(const ir::LinearForms& forms, const ir::Machine& machine, std::shared_ptr<const ir::Lowering> lowering,
+               unsigned threads, uint64_t shared_bytes);
 
   // For launches with at most this number of warps on an SM; 0: as many as fit.
   void limit_warps(unsigned most_warps) { most_warps_ = most_warps; }
@@ -62,7 +65,7 @@ private:
   uint64_t shared_bytes_;
   unsigned most_warps_ = 0;
   std::array<bool, ir::form_index::count> indices_read_{}; // by the kernel
-  ir::Lowering lowering_;
+  std::shared_ptr<const ir::Lowering> lowering_;
   uint32_t registers_;
 };
 

@@ -172,9 +172,9 @@ std::string MemoryOrder::check_against(const RunAheadLoad& load, const Write& wr
   if (!is_affine(from)) return what + " may write there, and the load's address is not affine";
   if (!forms_hold) return what + " may write there: no launch could tell whether the addresses wrap";
   if (!attempt_.policy().launch) return what + " may write there, and no launcher chooses between kernels";
-  std::optional<std::string> predicate = ranges_apart(load, write);
+  const std::optional<std::string>& predicate = ranges_apart(load, write);
   if (!predicate) return what + " may write there: the ranges of addresses are not known before the launch";
-  claim.predicate = *std::move(predicate);
+  claim.predicate = *predicate;
   claim.statement = "in the whole launch, " + claim.statement;
   claims.push_back(std::move(claim));
   return {};
@@ -229,7 +229,13 @@ MemoryOrder::Apart MemoryOrder::apart_in_thread(const RunAheadLoad& load, const 
   return all.empty() ? Apart::proved : Apart::at_launch;
 }
 
-std::optional<std::string> MemoryOrder::ranges_apart(const RunAheadLoad& load, const Write& write) const {
+const std::optional<std::string>& MemoryOrder::ranges_apart(const RunAheadLoad& load, const Write& write) const {
+  const auto [entry, fresh] = ranges_apart_.try_emplace({load.instruction, write.instruction});
+  if (fresh) entry->second = compare_ranges(load, write);
+  return entry->second;
+}
+
+std::optional<std::string> MemoryOrder::compare_ranges(const RunAheadLoad& load, const Write& write) const {
   const auto from = ir::bounds_at_launch(forms_, forms_.address_form(load.instruction, load.address));
   const auto to = ir::bounds_at_launch(forms_, forms_.address_form(write.instruction, write.address));
   if (!from || !to) return std::nullopt;

@@ -17,10 +17,12 @@
 #include "transforms/common/attempt.h"
 #include "transforms/dac/run_ahead_plan.h"
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ptxrewrite::transforms::legal {
@@ -65,7 +67,9 @@ private:
   enum class Apart : uint8_t { unknown, proved, at_launch, never };
   Apart apart_in_thread(const RunAheadLoad& load, const Write& write, unsigned distance, std::string& predicate) const;
   bool comes_before(const Write& write, const RunAheadLoad& load) const;
-  std::optional<std::string> ranges_apart(const RunAheadLoad& load, const Write& write) const;
+  // The predicate under which their ranges are apart in the whole launch; kept for the other distances.
+  const std::optional<std::string>& ranges_apart(const RunAheadLoad& load, const Write& write) const;
+  std::optional<std::string> compare_ranges(const RunAheadLoad& load, const Write& write) const;
   std::optional<uint32_t> pointer_of(const ir::LinearForm& form) const;
   std::optional<std::string> variable_of(const ir::LinearForm& form) const;
 
@@ -77,6 +81,7 @@ private:
   std::vector<Write> writes_;
   bool barriers_ = false; // or another thread issues the loads
   std::string refusal_;   // applies to all loads that are not read-only
+  mutable std::map<std::pair<ir::InstructionId, ir::InstructionId>, std::optional<std::string>> ranges_apart_;
 };
 
 // Enters the claims into the attempt's ledger; equal ones once.
