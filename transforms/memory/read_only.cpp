@@ -91,14 +91,16 @@ std::vector<Candidate> candidates_of(const Workspace& workspace) {
 
 size_t make_read_only(Workspace& workspace) {
   ir::Function& function = workspace.function;
+  const KernelMemory& memory = workspace.memory;
+  if (memory.unknown_writes.empty() && std::ranges::none_of(memory.accesses, &Access::writes)) return 0;
   const std::vector<Candidate> candidates = candidates_of(workspace);
   if (std::ranges::none_of(candidates, &Candidate::is_useful)) return 0;
   const auto refuse = [&](const std::string& why) {
     workspace.refusal = "loads stay as they are: " + why;
     return 0;
   };
-  if (!workspace.memory.waits_for_others.empty()) return refuse(workspace.memory.waits_for_others);
-  Disjointness disjoint(workspace.extents(), workspace.memory, function);
+  if (!memory.waits_for_others.empty()) return refuse(memory.waits_for_others);
+  Disjointness disjoint(workspace.extents(), memory, function);
   if (!disjoint.refusal().empty()) return refuse(disjoint.refusal());
   std::map<unsigned, std::vector<std::pair<InstructionId, ir::FormId>>> by_pointer;
   std::map<unsigned, bool> useful;

@@ -20,9 +20,9 @@ public:
   using State = LinearFormId;
 
   explicit LinearProblem(LinearForms::State& state)
-      : state_(state), transfer_(state), headers_(state.function.values.size()),
-        branch_joins_(state.function.blocks.size()), branch_loops_(state.function.blocks.size()),
-        leaving_uses_(state.loops.loops().size()) {}
+      : state_(state), transfer_(state), raises_demands_(state.function.instructions.size()),
+        headers_(state.function.values.size()), branch_joins_(state.function.blocks.size()),
+        branch_loops_(state.function.blocks.size()), leaving_uses_(state.loops.loops().size()) {}
 
   void attach(SparseDataflow<LinearProblem>& flow) {
     flow_ = &flow;
@@ -39,7 +39,12 @@ public:
 
   template <class Set> void visit_instruction(InstructionId id, Set&& set) {
     const Function& function = state_.function;
-    if (transfer_.compute(id, results_))
+    demands_.clear();
+    state_.demands = &demands_;
+    const bool computed = transfer_.compute(id, results_);
+    state_.demands = nullptr;
+    if (!demands_.empty()) raises_demands_[id.index()] = true;
+    if (computed)
       for (auto [value, form] : results_) {
         state_.value_form[value] = form;
         set(value, form);
@@ -56,6 +61,9 @@ public:
       for (LoopId loop : found->second)
         schedule_leaving(loop);
   }
+
+  // By instruction: did it raise a demand in any iteration?
+  const std::vector<bool>& raises_demands() const { return raises_demands_; }
 
 private:
   struct HeaderValue {
@@ -222,6 +230,8 @@ private:
   LinearTransfer transfer_;
   SparseDataflow<LinearProblem>* flow_ = nullptr;
   Results results_;
+  std::vector<Demand> demands_;
+  std::vector<bool> raises_demands_;
   std::vector<HeaderValue> headers_;
   std::vector<std::vector<BlockId>> branch_joins_; // by branching block
   std::vector<std::vector<LoopId>> branch_loops_;
@@ -232,7 +242,9 @@ private:
 // Computes obligations: those of each value, then those of its sources, to a fixpoint.
 class ObligationPass {
 public:
-  explicit ObligationPass(LinearForms::State& state) : state_(state), own_(state.function.values.size()) {}
+  // `raises_demands`: by instruction.
+  ObligationPass(LinearForms::State& state, const std::vector<bool>& raises_demands)
+      : state_(state), raises_demands_(raises_demands), own_(state.function.values.size()) {}
 
   void run() {
     record_own();
@@ -254,6 +266,7 @@ private:
     state_.demands = &demands;
     for (BlockId block : state_.flow.reverse_postorder())
       for (InstructionId id : state_.function.instructions_in(block)) {
+        if (!raises_demands_[id.index()]) continue;
         bool wanted = false;
         for_each_definition(state_.function, id, [&](ValueId value) { wanted |= has_form(value); });
         if (!wanted) continue;
@@ -352,6 +365,7 @@ private:
   }
 
   LinearForms::State& state_;
+  const std::vector<bool>& raises_demands_;
   std::vector<ObligationSetId> own_;
   std::unordered_map<ValueId, std::vector<ValueId>> bound_operands_;
 };
@@ -378,7 +392,7 @@ void solve_linear_forms(LinearForms::State& state) {
     state.trip_bounds.push_back(state.find_trip_bound(loop));
   std::vector<ObligationId> none;
   state.value_obligations.resize(function.values.size(), state.make_set(none));
-  ObligationPass(state).run();
+  ObligationPass(state, problem.raises_demands()).run();
 }
 
 } // namespace ptxrewrite::ir
