@@ -59,13 +59,17 @@ constexpr SubroutineRow subroutine_rows[] = {
 #undef EXPAND_FUSED
 
 consteval Expansion expansion(std::string_view names, Subroutine subroutine) {
-  Expansion result{names, 0, {}, subroutine};
+  Expansion result{names, 0, {}, subroutine, true};
+  std::string_view opcode_of_all;
   bool is_marked = false;
   for_each_name(names, [&](const NameItem& item) {
     result.instructions = static_cast<uint16_t>(result.instructions + item.count);
     const MachineOpcode opcode = machine_opcode(item.name);
     if (!is_marked) result.principal = opcode;
     is_marked |= item.is_principal;
+    const std::string_view plain = item.name.substr(0, item.name.find('.'));
+    if (opcode_of_all.empty()) opcode_of_all = plain;
+    result.is_of_one_opcode &= plain == opcode_of_all && !plain.starts_with('?');
   });
   const SubroutineRow& row = subroutine_rows[static_cast<size_t>(subroutine)];
   if (row.size.executed > 0) result.principal = machine_opcode(row.work);

@@ -31,6 +31,7 @@ struct Expansion {
   uint16_t instructions = 0;
   MachineOpcode principal{}; // whose unit, latency and rate the whole has
   Subroutine subroutine = Subroutine::none;
+  bool is_of_one_opcode = false; // of the principal, several times perhaps: its slots are those of the PTX operands
 
   Pipe pipe() const { return row_of(principal).pipe; }
 };

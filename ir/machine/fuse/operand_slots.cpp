@@ -75,12 +75,10 @@ private:
     const InstructionCost& at = context_.costs[id.index()];
     if ((at.weight == 0 && at.uniform == 0) || !is_weighed(form)) return;
     const std::string_view slots = slots_of(context_, form);
+    if (slots.empty()) return;
     std::vector<Operand> constants; // in 'c' slots
     const Operand* yielding = nullptr;
     const std::vector<Operand> operands = operands_of(id);
-    if (form.opcode == Opcode::prmt && (operands.size() != 3 || !needs_place(operands[2]))) return;
-    if ((form.opcode == Opcode::shl || form.opcode == Opcode::shr) && context_.last_is_literal(id)) return;
-    if (form.opcode == Opcode::add && operands.size() == 2 && !is_float(form.type())) return;
     for (size_t place = 0; place < operands.size(); ++place) {
       if (!needs_place(operands[place])) continue;
       const char taken = slot(slots, place);
@@ -104,22 +102,10 @@ private:
       move(id, constants[i]);
   }
 
-  static bool is_weighed(const Form& form) {
-    switch (form.opcode) {
-    case Opcode::add: // a product that is subtracted has a factor in a register anyway
-    case Opcode::fma:
-    case Opcode::lop3:
-    case Opcode::mad:
-    case Opcode::prmt:
-    case Opcode::selp:
-    case Opcode::shl:
-    case Opcode::shr:
-      return true;
-    case Opcode::mul:
-      return is_float(form.type());
-    default:
-      return false;
-    }
+  // True if the slots are those of the PTX operands: a hardware form's instructions are as the paper has them.
+  bool is_weighed(const Form& form) const {
+    if (form.kind == InstructionClass::extension) return false;
+    return form.opcode == Opcode::mad || expansion_of(form, context_.capability, false).is_of_one_opcode;
   }
 
   bool needs_place(const Operand& operand) const {
