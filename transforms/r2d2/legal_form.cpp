@@ -31,7 +31,7 @@ constexpr std::string_view default_candidates = "1+2+3+5";
 // of a combination, relative to the sum of its candidates' single savings; above 1 because bases that are computed at
 // launch make further coefficients movable to the launch. Fitted to half of the
 // kernels of a public collection of benchmarks (docs/transforms/r2d2.md), where the largest ratios were 0.86 and 2.6.
-constexpr double gain_slack = 1.5, most_synergy = 3;
+constexpr double gain_slack = 1.1, most_synergy = 2.7;
 
 using Combination = std::vector<unsigned>;
 
