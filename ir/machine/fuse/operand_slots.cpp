@@ -73,39 +73,41 @@ private:
 
   void weigh_words(InstructionId id, const Form& form) {
     const InstructionCost& at = context_.costs[id.index()];
-    if ((at.weight == 0 && at.uniform == 0) || !is_weighed(form)) return;
-    const std::string_view slots = slots_of(context_, form);
+    if (at.weight == 0 && at.uniform == 0) return;
+    const std::string_view slots = slots_of_operands(form);
     if (slots.empty()) return;
-    std::vector<Operand> constants; // in 'c' slots
-    const Operand* yielding = nullptr;
-    const std::vector<Operand> operands = operands_of(id);
-    for (size_t place = 0; place < operands.size(); ++place) {
-      if (!needs_place(operands[place])) continue;
+    list_operands(id);
+    const Operand *constant = nullptr, *yielding = nullptr; // the last one in a 'c' slot, and one in a 'p' slot
+    for (size_t place = 0; place < operands_.size(); ++place) {
+      const Operand& operand = operands_[place];
+      if (!needs_place(operand)) continue;
       const char taken = slot(slots, place);
-      if (at.weight == 0 && (taken != 'r' || !context_.is_literal(&operands[place]))) continue; // loaded there
+      if (at.weight == 0 && (taken != 'r' || !context_.is_literal(&operand))) continue; // loaded there
       switch (taken) {
       case 'r':
-        move(id, operands[place]);
+        move(id, operand);
         break;
       case 'c':
-        constants.push_back(operands[place]);
+        if (constant) move(id, *constant);
+        constant = &operand;
         break;
       case 'p':
-        yielding = &operands[place];
+        yielding = &operand;
         break;
       default:
         break;
       }
     }
-    if (yielding && !constants.empty()) move(id, *yielding, 2);
-    for (size_t i = 0; i + 1 < constants.size(); ++i)
-      move(id, constants[i]);
+    if (yielding && constant) move(id, *yielding, 2);
   }
 
-  // True if the slots are those of the PTX operands: a hardware form's instructions are as the paper has them.
-  bool is_weighed(const Form& form) const {
-    if (form.kind == InstructionClass::extension) return false;
-    return form.opcode == Opcode::mad || expansion_of(form, context_.capability, false).is_of_one_opcode;
+  // Empty if the slots are not those of the PTX operands: several opcodes, or a hardware form, whose instructions are
+  // as the paper has them.
+  std::string_view slots_of_operands(const Form& form) const {
+    const Expansion& expansion = expansion_of(form, context_.capability, false);
+    if (form.kind == InstructionClass::extension) return {};
+    if (form.opcode != Opcode::mad && !expansion.is_of_one_opcode) return {};
+    return row_of(expansion.principal).slots;
   }
 
   bool needs_place(const Operand& operand) const {
@@ -115,7 +117,8 @@ private:
   }
 
   // Of the machine instruction: of a sum that has absorbed a product, the factors and the addend.
-  std::vector<Operand> operands_of(InstructionId id) const {
+  void list_operands(InstructionId id) {
+    operands_.clear();
     if (context_.function.is_opcode(id, Opcode::add))
       for (size_t i : {0, 1}) {
         const InstructionId product = context_.definition(context_.source(id, i));
@@ -123,28 +126,26 @@ private:
         if (!product || !other || !context_.absorbed[product.index()] ||
             !context_.function.is_opcode(product, Opcode::mul) || context_.form(product)->has(Modifier::wide))
           continue;
-        std::vector<Operand> operands = factors_of(product);
-        operands.push_back(*other);
-        return operands;
+        list_factors(product);
+        operands_.push_back(*other);
+        return;
       }
     const bool multiplies = context_.function.is_opcode(id, Opcode::mad);
-    std::vector<Operand> operands = multiplies ? factors_of(id) : std::vector<Operand>();
+    if (multiplies) list_factors(id);
     for (size_t i = multiplies ? 2 : 0; const Operand* operand = context_.source(id, i); ++i)
-      operands.push_back(*operand);
-    return operands;
+      operands_.push_back(*operand);
   }
 
   // Without powers of two: the shift amount of LEA is not an operand.
-  std::vector<Operand> factors_of(InstructionId id) const {
-    std::vector<Operand> factors;
+  void list_factors(InstructionId id) {
+    const bool may_shift = !is_float(context_.form(id)->type());
     for (size_t i : {0, 1})
-      if (const Operand* factor = context_.source(id, i)) factors.push_back(*factor);
-    if (!is_float(context_.form(id)->type()))
-      std::erase_if(factors, [](const Operand& factor) {
-        return factor.is(OperandKind::integer) && factor.immediate > 0 &&
-               (factor.immediate & (factor.immediate - 1)) == 0;
-      });
-    return factors;
+      if (const Operand* factor = context_.source(id, i); factor && !(may_shift && is_power_of_two(*factor)))
+        operands_.push_back(*factor);
+  }
+  static bool is_power_of_two(const Operand& operand) {
+    return operand.is(OperandKind::integer) && operand.immediate > 0 &&
+           (operand.immediate & (operand.immediate - 1)) == 0;
   }
 
   void move(InstructionId id, const Operand& operand, uint16_t times = 1) {
@@ -213,6 +214,7 @@ private:
   }
 
   LoweringContext& context_;
+  std::vector<Operand> operands_;                                     // of one instruction
   std::map<std::pair<ValueId, int64_t>, std::vector<BlockId>> moved_; // by constant: blocks with a move
   std::set<std::pair<BlockId, int64_t>> long_literals_;               // moved into registers so far
   std::map<int64_t, Places> wide_factors_;                            // by factor
