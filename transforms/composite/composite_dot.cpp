@@ -41,6 +41,8 @@ public:
 
   // Are at least two summands results of instructions? Every row needs two that are extracted from registers.
   bool is_worth_trying() const;
+  // Is a summand or factor a byte, or a difference of bytes? Every row has some.
+  bool has_bytes() const;
   // Finds the summands and factors that are one byte of a register. Call before apply().
   void find_bytes();
   bool apply(const Rule& row);
@@ -53,6 +55,7 @@ private:
   bool fits(const Summand& summand, const RuleTerm& wanted, Match& bound, bool swapped) const;
   bool fits(const Operand& operand, const std::optional<ExtendedByte>& byte, const RuleTerm& wanted,
             Match& bound) const;
+  bool reads_byte(const Operand& operand, unsigned depth = 2) const;
   size_t extractions(const Operand& operand, unsigned depth = 3) const;
   Operand rest(const std::vector<bool>& taken);
   void emit(const Rule& row, Match bound, const std::vector<bool>& taken);
@@ -90,6 +93,22 @@ void Sum::find_bytes() {
     summand.a_byte = as_extended_byte(editor_, summand.a);
     summand.b_byte = as_extended_byte(editor_, summand.b);
   }
+}
+
+bool is_of_bytes(std::string_view mnemonic) {
+  return mnemonic == "sub.s32" || mnemonic == "abs.s32";
+}
+
+bool Sum::reads_byte(const Operand& operand, unsigned depth) const {
+  if (as_extended_byte(editor_, operand)) return true;
+  const InstructionId id = editor_.computation(operand);
+  return id && depth > 0 && is_of_bytes(canonical(editor_.mnemonic(id))) &&
+         std::ranges::any_of(editor_.sources(id), [&](const Operand& source) { return reads_byte(source, depth - 1); });
+}
+
+bool Sum::has_bytes() const {
+  return std::ranges::any_of(summands_,
+                             [&](const Summand& summand) { return reads_byte(summand.a) || reads_byte(summand.b); });
 }
 
 void Sum::take_apart(InstructionId id) {
@@ -151,7 +170,7 @@ size_t Sum::extractions(const Operand& operand, unsigned depth) const {
   if (!id || depth == 0 || editor_.literal(operand) || editor_.readers(operand.as_value()) != 1) return 0;
   size_t count = 1;
   const std::string_view mnemonic = canonical(editor_.mnemonic(id));
-  if (mnemonic == "sub.s32" || mnemonic == "abs.s32")
+  if (is_of_bytes(mnemonic))
     for (const Operand& source : editor_.sources(id))
       count += extractions(source, depth - 1);
   return count;
@@ -237,7 +256,7 @@ const Rule* combine_products(Editor& editor, InstructionId root, std::span<const
   const std::string_view mnemonic = canonical(editor.mnemonic(root));
   if (mnemonic == "mul.lo.s32" || !is_sum(mnemonic)) return nullptr;
   Sum sum(editor, root);
-  if (!sum.is_worth_trying()) return nullptr;
+  if (!sum.is_worth_trying() || !sum.has_bytes()) return nullptr;
   sum.find_bytes();
   for (const RuleRow* row : rows)
     for (const Rule& rule : rules_of(*row))

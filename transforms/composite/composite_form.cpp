@@ -56,8 +56,8 @@ class Rewriter {
 public:
   Rewriter(ir::Function& function, Candidate& candidate) : editor_(function), candidate_(candidate) {
     for (const RuleRow& row : rule_rows())
-      if (allows(row.family) && is_available(function.module(), row.version, row.target))
-        (row.family == Family::dot ? dots_ : row.family == Family::bytes ? elements_ : patterns_).push_back(&row);
+      if ((row.family == Family::dot || row.family == Family::bytes) && is_allowed(row))
+        (row.family == Family::dot ? dots_ : elements_).push_back(&row);
     const bool has_prmt = is_available(function.module(), 20, 20);
     permutes_ = has_prmt && allows(Family::permute);
     covers_ = allows(Family::logic) && is_available(function.module(), 43, 50);
@@ -82,20 +82,24 @@ private:
   const std::vector<const Rule*>& rules_with_root(std::string_view mnemonic) {
     const auto [place, is_new] = by_mnemonic_.try_emplace(mnemonic);
     if (!is_new) return place->second;
-    for (const RuleRow* row : patterns_)
-      if (row->has_root(mnemonic))
-        for (const Rule& rule : rules_of(*row))
-          if (rule.pattern.text == mnemonic) place->second.push_back(&rule);
+    for (const RuleRow* row : rows_with_root(mnemonic)) {
+      if (row->family == Family::dot || row->family == Family::bytes || !is_allowed(*row)) continue;
+      for (const Rule& rule : rules_of(*row))
+        if (rule.pattern.text == mnemonic) place->second.push_back(&rule);
+    }
     return place->second;
   }
   bool allows(Family family) const { return candidate_.families.test(static_cast<size_t>(family)); }
+  bool is_allowed(const RuleRow& row) const {
+    return allows(row.family) && is_available(editor_.function().module(), row.version, row.target);
+  }
   bool is_forced() const { return candidate_.eagerness == Eagerness::forced; }
   bool rewrite(BlockId block);
   bool apply_best_rule(InstructionId root);
 
   Editor editor_;
   Candidate& candidate_;
-  std::vector<const RuleRow*> dots_, elements_, patterns_;
+  std::vector<const RuleRow*> dots_, elements_;
   std::unordered_map<std::string_view, std::vector<const Rule*>> by_mnemonic_; // of the pattern's root, if asked for
   bool permutes_ = false, covers_ = false;
 };

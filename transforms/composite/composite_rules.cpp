@@ -345,14 +345,30 @@ std::vector<Rule> parse_rule(Family family, std::string_view name, std::string_v
   return list;
 }
 
-bool RuleRow::has_root(std::string_view mnemonic) const {
-  // Alternatives end at a bar, the last one before its operands.
-  for (std::string_view rest = pattern.substr(0, pattern.find('('));;) {
-    const size_t bar = rest.find('|');
-    if (rest.substr(0, bar) == mnemonic) return true;
-    if (bar == std::string_view::npos) return false;
-    rest.remove_prefix(bar + 1);
-  }
+namespace {
+
+using RowsByRoot = std::unordered_map<std::string_view, std::vector<const RuleRow*>>;
+
+RowsByRoot rows_by_root() {
+  RowsByRoot table;
+  for (const RuleRow& row : row_table)
+    // Alternatives end at a bar, the last one before its operands.
+    for (std::string_view rest = row.pattern.substr(0, row.pattern.find('('));;) {
+      const size_t bar = rest.find('|');
+      std::vector<const RuleRow*>& rows = table[rest.substr(0, bar)];
+      if (rows.empty() || rows.back() != &row) rows.push_back(&row);
+      if (bar == std::string_view::npos) break;
+      rest.remove_prefix(bar + 1);
+    }
+  return table;
+}
+
+} // namespace
+
+std::span<const RuleRow* const> rows_with_root(std::string_view mnemonic) {
+  static const RowsByRoot table = rows_by_root();
+  const auto found = table.find(mnemonic);
+  return found == table.end() ? std::span<const RuleRow* const>() : found->second;
 }
 
 std::span<const RuleRow> rule_rows() {

@@ -130,11 +130,10 @@ struct RuleRow {
   std::string_view name, pattern, condition, replacement; // `pattern`: the element of rows of four bytes
   unsigned version = 0, target = 0, saves = 0;            // as in Rule
   bool is_element = false;
-
-  // Is this the mnemonic of a pattern's root?
-  bool has_root(std::string_view mnemonic) const;
 };
 std::span<const RuleRow> rule_rows();
+// The rows of a pattern whose root has this mnemonic, in the order of the table.
+std::span<const RuleRow* const> rows_with_root(std::string_view mnemonic);
 // The rules of a row of rule_rows().
 std::span<const Rule> rules_of(const RuleRow& row);
 // The rules of all rows.
