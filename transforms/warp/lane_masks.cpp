@@ -166,6 +166,18 @@ unsigned dying(const ir::Function& function, const ir::DefUse& def_use, std::spa
 
 } // namespace
 
+bool may_have_lane_masks(const ir::Function& function) {
+  for (ir::BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block)) {
+      if (function.instructions[id].kind != ir::InstructionKind::real) continue;
+      const ir::Form& form = function.form_of(id);
+      if (form.operation != Operation::shift_left && form.operation != Operation::shift_right) continue;
+      const std::span<const Operand> operands = function.operands_of(id);
+      if (operands.size() == 3 && operands[2].is(OperandKind::value)) return true;
+    }
+  return false;
+}
+
 std::vector<LaneMask> find_lane_masks(const ir::Function& function, const ir::DefUse& def_use, const WarpLanes& lanes) {
   std::vector<LaneMask> found;
   std::vector<bool> is_part(function.instructions.size());

@@ -14,6 +14,11 @@ struct LaneMask {
   unsigned saved = 0; // instructions that become unused, including the root
 };
 
+// False if the function cannot have one: bit 0 of each mask depends on all bits of the lane ID. Sums, logic and shifts
+// left by literals carry no bit down, and few shifts right by literals do not bring down all of them, so that an
+// expression needs a shift by a register.
+bool may_have_lane_masks(const ir::Function& function);
+
 // 32-bit values that equal one of the five masks in each of the 32 lanes and are computed only from the lane ID and
 // literals, if at least two instructions become unused. In text order; none is part of another.
 std::vector<LaneMask> find_lane_masks(const ir::Function& function, const ir::DefUse& def_use, const WarpLanes& lanes);

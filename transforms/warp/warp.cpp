@@ -139,6 +139,7 @@ bool Rewriter::is_taken(const ShuffleTree& tree) {
 
 std::vector<std::pair<LaneMask, std::optional<Ground>>> Rewriter::lane_masks() {
   std::vector<std::pair<LaneMask, std::optional<Ground>>> list;
+  if (!may_have_lane_masks(function_)) return list;
   std::vector<bool> found(function_.instructions.size());
   for (const BlockShape shape : {BlockShape::any, BlockShape::rows})
     for (const LaneMask& mask : find_lane_masks(function_, def_use_, lanes(shape))) {
