@@ -152,6 +152,7 @@ void UniformBases::collect_accesses() {
       if (form.kind != ir::ValueClass::linear && form.kind != ir::ValueClass::linear_loop &&
           form.kind != ir::ValueClass::block_uniform)
         continue;
+      if (inductions_ && form.loop_count != 1) continue;
       std::vector<uint32_t> key;
       bool usable = CoefficientWriter::expressible(pool_, form.coefficients[form_index::constant]);
       for (unsigned place = form_index::tid_x; place < form_index::count; ++place) {
@@ -598,7 +599,8 @@ bool UniformBases::run() {
     head_ = function_.instructions[head_].next;
   number_instructions();
   collect_accesses();
-  collect_offsets();
+  if (classes_.empty()) return false;
+  if (!inductions_) collect_offsets();
   for (AccessClass& accesses : classes_)
     try_class(accesses);
   if (rewritten_ == 0) return false;
