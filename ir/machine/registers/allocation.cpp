@@ -28,6 +28,7 @@ public:
     return true;
   }
   void take(const Bundle& bundle, uint32_t base) {
+    used_ = std::max(used_, base + static_cast<uint32_t>(bundle.lanes.size()));
     for (size_t lane = 0; lane < bundle.lanes.size(); ++lane)
       merge_ranges(taken_[base + lane], bundle.lanes[lane]);
   }
@@ -40,8 +41,12 @@ public:
     return count;
   }
 
+  // The highest number of a register that was ever taken, plus one.
+  uint32_t used() const { return used_; }
+
 private:
   std::vector<std::vector<LiveRange>> taken_;
+  uint32_t used_ = 0;
 };
 
 enum class Choice : uint8_t {
@@ -112,6 +117,8 @@ private:
     std::optional<uint32_t> best;
     uint32_t best_cost = UINT32_MAX;
     for (uint32_t base = 0; base + bundle.lanes.size() <= file.size(); ++base) {
+      // Behind the registers in use both halves of each pair are free.
+      if (choice == Choice::fitting && best && base > file.used()) break;
       if (!file.is_free(bundle, base)) continue;
       if (choice == Choice::lowest) return base;
       uint32_t cost = 0;

@@ -14,8 +14,10 @@ namespace {
 constexpr size_t window = 64;
 constexpr uint32_t free_predicates = 6;
 
+} // namespace
+
 // A block's instructions and the registers that they read and write, numbered from 0.
-struct Problem {
+struct ScheduleProblem {
   struct Value {
     uint32_t units = 0; // registers
     bool is_predicate = false;
@@ -30,34 +32,9 @@ struct Problem {
   uint32_t size() const { return static_cast<uint32_t>(graph.instructions.size()); }
 };
 
-Problem problem_of(const Function& function, const MachineValues& values, const Dependences& dependences, BlockId block,
-                   uint32_t live_out) {
-  Problem problem;
-  problem.graph = dependences.of(block);
-  problem.live_out = live_out;
-  std::map<ValueId, uint32_t> number;
-  auto number_of = [&](ValueId value) {
-    auto [place, fresh] = number.try_emplace(value, static_cast<uint32_t>(problem.values.size()));
-    if (fresh) {
-      const bool predicate = values.is_predicate(value);
-      problem.values.push_back(
-          {predicate ? 0 : values.units(value), predicate, values.live_at(value, 2 * values.end_of(block))});
-    }
-    return place->second;
-  };
-  for (InstructionId id : problem.graph.instructions) {
-    std::vector<uint32_t>&reads = problem.reads.emplace_back(), &writes = problem.writes.emplace_back();
-    for (ValueId value : values.reads(id)) {
-      reads.push_back(number_of(value));
-      ++problem.values[reads.back()].readers;
-    }
-    for (ValueId value : values.writes(id))
-      writes.push_back(number_of(value));
-    problem.far.push_back(function.instructions[id].kind == InstructionKind::real &&
-                          is_long_latency(function.form_of(id)) && !writes.empty());
-  }
-  return problem;
-}
+namespace {
+
+using Problem = ScheduleProblem;
 
 // Numbers of live registers and predicates.
 struct Live {
@@ -287,6 +264,43 @@ Scheduler::Scheduler(const Function& function, std::shared_ptr<const Lowering> l
   }
 }
 
+Scheduler::~Scheduler() = default;
+
+const ScheduleProblem& Scheduler::problem_of(BlockId block) const {
+  problems_.resize(function_.blocks.size());
+  if (const auto& known = problems_[block.index()]) return *known;
+  number_.resize(function_.values.size(), UINT32_MAX);
+  auto problem = std::make_unique<Problem>();
+  problem->graph = dependences_.of(block);
+  problem->live_out = live_out_[block.index()];
+  std::vector<ValueId> numbered;
+  auto number_of = [&](ValueId value) {
+    uint32_t& number = number_[value.index()];
+    if (number == UINT32_MAX) {
+      number = static_cast<uint32_t>(problem->values.size());
+      numbered.push_back(value);
+      const bool predicate = values_.is_predicate(value);
+      problem->values.push_back(
+          {predicate ? 0 : values_.units(value), predicate, values_.live_at(value, 2 * values_.end_of(block))});
+    }
+    return number;
+  };
+  for (InstructionId id : problem->graph.instructions) {
+    std::vector<uint32_t>&reads = problem->reads.emplace_back(), &writes = problem->writes.emplace_back();
+    for (ValueId value : values_.reads(id)) {
+      reads.push_back(number_of(value));
+      ++problem->values[reads.back()].readers;
+    }
+    for (ValueId value : values_.writes(id))
+      writes.push_back(number_of(value));
+    problem->far.push_back(function_.instructions[id].kind == InstructionKind::real &&
+                           is_long_latency(function_.form_of(id)) && !writes.empty());
+  }
+  for (ValueId value : numbered)
+    number_[value.index()] = UINT32_MAX;
+  return *(problems_[block.index()] = std::move(problem));
+}
+
 std::vector<InstructionId> Scheduler::order_of(BlockId block, const ScheduleOptions& options) const {
   if (!flow_.reachable(block)) {
     std::vector<InstructionId> as_is;
@@ -294,7 +308,7 @@ std::vector<InstructionId> Scheduler::order_of(BlockId block, const ScheduleOpti
       as_is.push_back(id);
     return as_is;
   }
-  const Problem problem = problem_of(function_, values_, dependences_, block, live_out_[block.index()]);
+  const Problem& problem = problem_of(block);
   const std::vector<uint32_t> places = options.goal == ScheduleGoal::few_registers
                                            ? order_for_few_registers(problem)
                                            : EarlyLoads(problem, static_cast<int>(options.live_limit)).run();
@@ -305,7 +319,7 @@ std::vector<InstructionId> Scheduler::order_of(BlockId block, const ScheduleOpti
 }
 
 uint32_t Scheduler::most_live(BlockId block, const std::vector<InstructionId>& order) const {
-  const Problem problem = problem_of(function_, values_, dependences_, block, live_out_[block.index()]);
+  const Problem& problem = problem_of(block);
   std::map<InstructionId, uint32_t> place;
   for (uint32_t i = 0; i < problem.size(); ++i)
     place[problem.graph.instructions[i]] = i;

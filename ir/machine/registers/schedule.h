@@ -30,11 +30,14 @@ struct ScheduleOptions {
   uint32_t live_limit = 32; // for early_loads: 32-bit registers
 };
 
+struct ScheduleProblem; // a block's instructions and registers
+
 class Scheduler {
 public:
   Scheduler(const Function& function, uint32_t compute_capability);
   // With the lowering of the same instructions in another order.
   Scheduler(const Function& function, std::shared_ptr<const Lowering> lowering);
+  ~Scheduler();
 
   // All instructions and statements of the block, each once.
   std::vector<InstructionId> order_of(BlockId block, const ScheduleOptions& options) const;
@@ -45,11 +48,15 @@ public:
   const std::shared_ptr<const Lowering>& lowering() const { return values_.shared_lowering(); }
 
 private:
+  const ScheduleProblem& problem_of(BlockId block) const;
+
   const Function& function_;
   ControlFlow flow_;
   MachineValues values_;
   Dependences dependences_;
   std::vector<uint32_t> live_out_; // by BlockId: registers live at the end of the block
+  mutable std::vector<std::unique_ptr<const ScheduleProblem>> problems_; // by BlockId, when first asked for
+  mutable std::vector<uint32_t> number_;                                 // scratch, by ValueId: in one block's problem
   uint32_t most_live_ = 0;
 };
 
