@@ -32,7 +32,8 @@ private:
   std::vector<BlockId> interruption_;
 };
 
-// The blocks that another block of the list dominates for which holds(dominator, block) is true.
+// The blocks that another block of the list dominates for which holds(dominator, block) is true. What holds for a
+// dominator must hold for those between it and the block: only the nearest one is asked.
 template <class Holds>
 std::vector<BlockId> blocks_behind(const DominatorTree& dominators, std::vector<BlockId> blocks, Holds&& holds) {
   std::ranges::sort(blocks, {}, [&](BlockId block) { return dominators.preorder(block); });
@@ -40,8 +41,7 @@ std::vector<BlockId> blocks_behind(const DominatorTree& dominators, std::vector<
   for (BlockId block : blocks) {
     while (!above.empty() && !dominators.dominates(above.back(), block))
       above.pop_back();
-    if (std::ranges::any_of(above, [&](BlockId other) { return other != block && holds(other, block); }))
-      behind.push_back(block);
+    if (!above.empty() && above.back() != block && holds(above.back(), block)) behind.push_back(block);
     above.push_back(block);
   }
   return behind;

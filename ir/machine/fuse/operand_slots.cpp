@@ -150,11 +150,29 @@ private:
 
   void move(InstructionId id, const Operand& operand, uint16_t times = 1) {
     const BlockId block = context_.function.instructions[id].block;
-    auto& places = moved_[{operand.is(OperandKind::value) ? operand.as_value() : ValueId(), operand.immediate}];
-    if (std::ranges::any_of(places, [&](BlockId place) { return context_.dominators.dominates(place, block); })) return;
-    places.push_back(block);
-    charge(id, times);
+    const std::pair constant{operand.is(OperandKind::value) ? operand.as_value() : ValueId(), operand.immediate};
+    if (moved_[constant].add(context_.dominators, block)) charge(id, times);
   }
+
+  // Blocks of which none dominates another one.
+  class Places {
+  public:
+    // Returns false if one of the blocks dominates the block.
+    bool add(const DominatorTree& dominators, BlockId block) {
+      // Blocks that a block dominates follow it in pre-order, before all others.
+      const auto behind = blocks_.upper_bound(dominators.preorder(block));
+      if (behind != blocks_.begin() && dominators.dominates(std::prev(behind)->second, block)) return false;
+      auto last = behind;
+      while (last != blocks_.end() && dominators.dominates(block, last->second))
+        ++last;
+      blocks_.erase(behind, last);
+      blocks_.emplace(dominators.preorder(block), block);
+      return true;
+    }
+
+  private:
+    std::map<uint32_t, BlockId> blocks_; // by their place in the pre-order of the dominator tree
+  };
 
   // On the datapath of the reader.
   void charge(InstructionId id, uint16_t times) {
@@ -181,7 +199,7 @@ private:
   // ---- Wide multiply-adds
 
   // The blocks that need a factor in a register, with the first such reader.
-  using Places = std::map<BlockId, InstructionId>;
+  using Readers = std::map<BlockId, InstructionId>;
 
   // If the addend of a wide multiply-add is a parameter, a literal factor has no slot.
   void find_wide_factor(InstructionId id, const Form& form) {
@@ -214,10 +232,10 @@ private:
   }
 
   LoweringContext& context_;
-  std::vector<Operand> operands_;                                     // of one instruction
-  std::map<std::pair<ValueId, int64_t>, std::vector<BlockId>> moved_; // by constant: blocks with a move
-  std::set<std::pair<BlockId, int64_t>> long_literals_;               // moved into registers so far
-  std::map<int64_t, Places> wide_factors_;                            // by factor
+  std::vector<Operand> operands_;                       // of one instruction
+  std::map<std::pair<ValueId, int64_t>, Places> moved_; // by constant: blocks with a move
+  std::set<std::pair<BlockId, int64_t>> long_literals_; // moved into registers so far
+  std::map<int64_t, Readers> wide_factors_;             // by factor
 };
 
 } // namespace

@@ -27,7 +27,8 @@ UniformValues::UniformValues(const Function& function, const ControlFlow& flow, 
     : function_(function), flow_(flow), dominators_(dominators), post_dominators_(post_dominators), sources_(sources),
       warps_in_rows_(sources == UniformSources::read && warps_in_rows(function)), varying_(function.values.size()),
       thread_index_(function.values.size()), settled_(function.instructions.size()),
-      in_divergence_(function.blocks.size()), joins_(function.blocks.size()), spread_(function.blocks.size()) {
+      in_divergence_(function.blocks.size()), joins_(function.blocks.size()), spread_(function.blocks.size()),
+      reached_(function.blocks.size(), UINT32_MAX) {
   while (step()) {
   }
 }
@@ -134,34 +135,40 @@ bool UniformValues::varies(InstructionId id) const {
   return of_operands || (!form.effects.pure() && !reads_constant_bank(function_, id) && !reads_one_value(form));
 }
 
+// Do disjoint paths lead from the branch to this block? Yes if its immediate dominator also dominates the branch.
+bool UniformValues::joins_lanes_of(BlockId branch, BlockId block) const {
+  const BlockId before = dominators_.immediate_dominator(block);
+  return !before || dominators_.dominates(before, branch);
+}
+
 // Marks the blocks between a divergent branch and the reconvergence of all lanes. Returns true if a pass that has come
 // to this block has to be repeated.
 bool UniformValues::spread_divergence(BlockId block) {
   if (spread_[block.index()] || function_.successors(block).size() < 2 || branch_is_uniform(block)) return false;
   spread_[block.index()] = true;
-  BlockId end = post_dominators_.immediate_post_dominator(block);
-  std::vector<BlockId> work;
-  std::vector<bool> seen(function_.blocks.size());
+  const BlockId end = post_dominators_.immediate_post_dominator(block);
+  const uint32_t position = flow_.position(block);
   bool changed = !function_.is_ssa; // as read, in_divergence_ counts, too
-  for (EdgeId edge : function_.successors(block))
-    work.push_back(function_.edges[edge].to);
-  while (!work.empty()) {
-    BlockId now = work.back();
-    work.pop_back();
-    if (seen[now.index()]) continue;
-    seen[now.index()] = true;
-    in_divergence_[now.index()] = true; // including the end: arguments of its parameters differ
-    // Disjoint paths lead from the branch to this block if its immediate dominator also dominates the branch.
-    BlockId before = dominators_.immediate_dominator(now);
-    if ((!before || dominators_.dominates(before, block)) && !joins_[now.index()]) {
-      joins_[now.index()] = true;
-      changed |= std::ranges::any_of(flow_.predecessors(now), [&](EdgeId edge) {
-        return flow_.position(function_.edges[edge].from) < flow_.position(block);
-      });
+  work_.assign(1, block);
+  for (bool is_branch = true; !work_.empty(); is_branch = false) {
+    const BlockId now = work_.back();
+    work_.pop_back();
+    if (!is_branch) {
+      in_divergence_[now.index()] = true; // including the end: arguments of its parameters differ
+      if (!joins_[now.index()] && joins_lanes_of(block, now)) {
+        joins_[now.index()] = true;
+        changed |= std::ranges::any_of(flow_.predecessors(now), [&](EdgeId edge) {
+          return flow_.position(function_.edges[edge].from) < position;
+        });
+      }
+      if (now == end) continue;
     }
-    if (now == end) continue;
-    for (EdgeId edge : function_.successors(now))
-      work.push_back(function_.edges[edge].to);
+    for (EdgeId edge : function_.successors(now)) {
+      const BlockId to = function_.edges[edge].to;
+      if (reached_[to.index()] == position) continue;
+      reached_[to.index()] = position;
+      work_.push_back(to);
+    }
   }
   return changed;
 }

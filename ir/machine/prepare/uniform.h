@@ -34,6 +34,7 @@ private:
   bool parts_between_warps(InstructionId id) const;
   bool varies(InstructionId id) const;
   bool mark(ValueId value);
+  bool joins_lanes_of(BlockId branch, BlockId block) const;
   bool spread_divergence(BlockId block);
 
   const Function& function_;
@@ -48,6 +49,8 @@ private:
   std::vector<bool> in_divergence_; // blocks that lanes of a warp may enter at different times
   std::vector<bool> joins_;         // blocks where diverged lanes reconverge, each with its own values
   std::vector<bool> spread_;        // blocks whose divergent branch has been processed
+  std::vector<uint32_t> reached_;   // by block: position of the last branch from which it was reached
+  std::vector<BlockId> work_;       // reached blocks whose successors are to be visited
 };
 
 } // namespace ptxrewrite::ir

@@ -1,9 +1,10 @@
 // Registers, reads and live ranges of machine values: see machine_values.h.
 #include "ir/machine/registers/machine_values.h"
 
-#include "ir/flow/dominators.h"
+#include "ir/machine/registers/live_loops.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace ptxrewrite::ir {
 
@@ -336,41 +337,84 @@ MachineValues::Places MachineValues::find_places(const ControlFlow& flow) const 
   return places;
 }
 
-// Computes the live range of each value, by walking backwards from each block that reads it to the definition.
-void MachineValues::find_ranges(const ControlFlow& flow) {
-  Places places = find_places(flow);
-  ranges_.resize(function_.values.size());
-  std::vector<uint32_t> entered(function_.blocks.size(), UINT32_MAX); // last value found live into the block
-  std::vector<BlockId> work;
-  for (ValueId value : function_.values.ids()) {
-    BlockId defined = places.home[value.index()];
-    if (!in_register(value) || !defined) continue;
-    std::vector<LiveRange> list;
-    uint32_t birth = places.born[value.index()];
-    list.push_back({birth, birth + 1}); // the register is written even if nothing reads it
-    auto enter = [&](BlockId block) {
-      if (entered[block.index()] == value.index()) return;
-      entered[block.index()] = value.index();
-      work.push_back(block);
-    };
-    for (const Places::Use& use : places.uses[value.index()]) {
-      bool inside = use.block == defined && use.end > birth;
-      list.push_back({inside ? birth : 2 * start_of(use.block), use.end});
+// Walks backwards from the blocks that read a value to its definition.
+class MachineValues::RangeWalk {
+public:
+  RangeWalk(const MachineValues& values, const ControlFlow& flow)
+      : values_(values), function_(values.function_), flow_(flow), entered_(function_.blocks.size(), UINT32_MAX) {
+    // In a small function a visit to each block costs less than the loops.
+    constexpr size_t few_blocks = 64;
+    if (function_.layout.size() < few_blocks) return;
+    loops_.emplace(function_, flow);
+    entered_loops_.assign(loops_->count(), UINT32_MAX);
+  }
+
+  // The ranges of a value that is written in block `defined` at point `birth`: sorted, perhaps overlapping.
+  const std::vector<LiveRange>& of(ValueId value, BlockId defined, uint32_t birth, std::span<const Places::Use> uses) {
+    value_ = value.index();
+    defined_ = defined;
+    list_.clear();
+    list_.push_back({birth, birth + 1}); // the register is written even if nothing reads it
+    for (const Places::Use& use : uses) {
+      const bool inside = use.block == defined && use.end > birth;
+      list_.push_back({inside ? birth : 2 * values_.start_of(use.block), use.end});
       if (!inside) enter(use.block);
     }
-    while (!work.empty()) {
-      BlockId block = work.back();
-      work.pop_back();
-      for (EdgeId edge : flow.predecessors(block)) {
-        BlockId from = function_.edges[edge].from;
-        if (!flow.reachable(from)) continue;
-        list.push_back({from == defined ? birth : 2 * start_of(from), 2 * end_of(from) + 2});
+    while (!work_.empty()) {
+      const Entered at = work_.back();
+      work_.pop_back();
+      for (EdgeId edge : flow_.predecessors(at.block)) {
+        const BlockId from = function_.edges[edge].from;
+        if (!flow_.reachable(from) || (at.loop && loops_->contains(at.loop, from))) continue;
+        list_.push_back({from == defined ? birth : 2 * values_.start_of(from), 2 * values_.end_of(from) + 2});
         if (from != defined) enter(from);
       }
     }
-    std::ranges::sort(list, {}, &LiveRange::begin);
-    merge_ranges(ranges_[value.index()], list);
+    std::ranges::sort(list_, {}, &LiveRange::begin);
+    return list_;
   }
+
+private:
+  // A block into which the value is live; with a loop, its header and all of its blocks.
+  struct Entered {
+    BlockId block;
+    LoopId loop;
+  };
+
+  void enter(BlockId block) {
+    if (entered_[block.index()] == value_) return;
+    entered_[block.index()] = value_;
+    const LoopId loop = loops_ ? loops_->around(block, defined_) : LoopId();
+    if (!loop) {
+      work_.push_back({block, {}});
+      return;
+    }
+    if (entered_loops_[loop.index()] == value_) return;
+    entered_loops_[loop.index()] = value_;
+    const auto [first, last] = loops_->extent(loop);
+    list_.push_back({2 * values_.start_of(first), 2 * values_.end_of(last) + 2});
+    work_.push_back({loops_->header(loop), loop});
+  }
+
+  const MachineValues& values_;
+  const Function& function_;
+  const ControlFlow& flow_;
+  std::optional<LiveLoops> loops_;
+  std::vector<uint32_t> entered_, entered_loops_; // by block and loop: the last value that is live into it
+  uint32_t value_ = 0;
+  BlockId defined_;
+  std::vector<LiveRange> list_;
+  std::vector<Entered> work_;
+};
+
+void MachineValues::find_ranges(const ControlFlow& flow) {
+  const Places places = find_places(flow);
+  ranges_.resize(function_.values.size());
+  RangeWalk walk(*this, flow);
+  for (ValueId value : function_.values.ids())
+    if (const BlockId defined = places.home[value.index()]; in_register(value) && defined)
+      merge_ranges(ranges_[value.index()],
+                   walk.of(value, defined, places.born[value.index()], places.uses[value.index()]));
 }
 
 } // namespace ptxrewrite::ir

@@ -79,6 +79,7 @@ private:
   void list_accesses();
   void drop_unread();
   struct Places;
+  class RangeWalk;
   Places find_places(const ControlFlow& flow) const;
   void find_ranges(const ControlFlow& flow);
 
