@@ -149,6 +149,15 @@ bool UniformValues::spread_divergence(BlockId block) {
   const BlockId end = post_dominators_.immediate_post_dominator(block);
   const uint32_t position = flow_.position(block);
   bool changed = !function_.is_ssa; // as read, in_divergence_ counts, too
+  // In a small function a visit to each block costs less than the loops.
+  constexpr size_t few_blocks = 64;
+  if (!loops_ && function_.layout.size() >= few_blocks) loops_.emplace(function_, flow_, dominators_);
+  auto reach = [&](EdgeId edge) {
+    const BlockId to = function_.edges[edge].to;
+    if (reached_[to.index()] == position) return;
+    reached_[to.index()] = position;
+    work_.push_back(to);
+  };
   work_.assign(1, block);
   for (bool is_branch = true; !work_.empty(); is_branch = false) {
     const BlockId now = work_.back();
@@ -162,13 +171,12 @@ bool UniformValues::spread_divergence(BlockId block) {
         });
       }
       if (now == end) continue;
+      if (const Loop* loop = loops_ ? loops_->behind(now, block, {in_divergence_, joins_}) : nullptr) {
+        std::ranges::for_each(loop->exits, reach);
+        continue;
+      }
     }
-    for (EdgeId edge : function_.successors(now)) {
-      const BlockId to = function_.edges[edge].to;
-      if (reached_[to.index()] == position) continue;
-      reached_[to.index()] = position;
-      work_.push_back(to);
-    }
+    std::ranges::for_each(function_.successors(now), reach);
   }
   return changed;
 }

@@ -7,7 +7,9 @@
 #include "ir/core/function.h"
 #include "ir/flow/cfg.h"
 #include "ir/flow/dominators.h"
+#include "ir/machine/prepare/settled_loops.h"
 
+#include <optional>
 #include <vector>
 
 namespace ptxrewrite::ir {
@@ -51,6 +53,7 @@ private:
   std::vector<bool> spread_;        // blocks whose divergent branch has been processed
   std::vector<uint32_t> reached_;   // by block: position of the last branch from which it was reached
   std::vector<BlockId> work_;       // reached blocks whose successors are to be visited
+  std::optional<SettledLoops> loops_;
 };
 
 } // namespace ptxrewrite::ir

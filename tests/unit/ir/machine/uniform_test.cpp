@@ -1,0 +1,178 @@
+// Uniform values of nested loops and branches against the definition: a value varies if an operand varies, or if lanes
+// that a divergent branch parted bring different values to a block, found by a search from each branch.
+#include "ir/machine/prepare/uniform.h"
+
+#include "ir/core/module.h"
+#include "ir/ssa/ssa.h"
+#include "tests/unit/grammar/read.h"
+#include "tests/unit/ir/random_functions.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+namespace ptxrewrite::tests::uniform_test {
+
+using namespace ptxrewrite;
+using namespace ptxrewrite::ir;
+using namespace ptxrewrite::tests;
+
+namespace {
+
+// Loops and branches inside each other, with some more than 64 blocks, below which loops are not skipped. Conditions
+// depend on %tid.x, on %ctaid.x, or on what the loops computed from them.
+class NestedKernel {
+public:
+  explicit NestedKernel(unsigned seed) : random_(seed) {}
+
+  std::string text() {
+    for (int i = 0; i < 4 || labels_ < 40; ++i)
+      body(0);
+    std::string start;
+    for (int i = 0; i < registers; ++i)
+      start += "mov.u32 %r" + std::to_string(i) + ", " + (below(random_, 4) == 0 ? "%tid.x" : "%ctaid.x") + ";\n";
+    return ".version 8.0\n.target sm_80\n.address_size 64\n.global .u32 g;\n.visible .entry k()\n{\n"
+           ".reg .b32 %r<6>; .reg .pred %p<2>;\n" +
+           start + text_ + "st.global.u32 [g], %r0;\nret;\n}\n";
+  }
+
+private:
+  static constexpr int registers = 6, deepest = 7;
+  static constexpr unsigned most_labels = 80;
+
+  std::string r() { return "%r" + std::to_string(below(random_, registers)); }
+  void leave_if(const std::string& label) {
+    text_ += "setp.lt.u32 %p0, " + r() + ", " + std::to_string(below(random_, 90)) + ";\n@%p0 bra " + label + ";\n";
+  }
+  void body(int depth) {
+    for (unsigned i = 0; i < 1 + below(random_, 3); ++i) {
+      text_ += "add.u32 " + r() + ", " + r() + ", " + std::to_string(below(random_, 9)) + ";\n";
+      text_ += "mov.u32 " + r() + ", " + std::to_string(below(random_, 9)) + ";\n";
+      if (depth >= deepest || labels_ >= most_labels) continue;
+      below(random_, 5) < 3 ? loop(depth) : branch(depth);
+    }
+  }
+  void loop(int depth) {
+    const std::string name = std::to_string(labels_++);
+    if (below(random_, 4) == 0) leave_if("X" + name);
+    text_ += "L" + name + ":\n";
+    body(depth + 1);
+    if (below(random_, 3) == 0) leave_if("X" + name);
+    leave_if("L" + name);
+    text_ += "X" + name + ":\n";
+  }
+  void branch(int depth) {
+    const std::string name = std::to_string(labels_++);
+    leave_if("E" + name);
+    body(depth + 1);
+    text_ += "bra F" + name + ";\nE" + name + ":\n";
+    if (below(random_, 2) == 0) body(depth + 1);
+    text_ += "F" + name + ":\n";
+  }
+
+  Random random_;
+  unsigned labels_ = 0;
+  std::string text_;
+};
+
+class Definition {
+public:
+  Definition(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,
+             const PostDominatorTree& post_dominators)
+      : function_(function), flow_(flow), dominators_(dominators), post_dominators_(post_dominators),
+        varying_(function.values.size()) {
+    for (bool changed = true; changed;)
+      changed = step();
+  }
+  bool varies(ValueId value) const { return varying_[value.index()]; }
+
+private:
+  bool mark(ValueId value) {
+    const bool fresh = !varying_[value.index()];
+    varying_[value.index()] = true;
+    return fresh;
+  }
+  bool step() {
+    bool changed = false;
+    for (BlockId block : flow_.reverse_postorder()) {
+      for (InstructionId id : function_.instructions_in(block)) {
+        if (function_.instructions[id].kind != InstructionKind::real) continue;
+        bool varies = false;
+        for (const Operand& operand : function_.operands_of(id))
+          varies |= operand.is(OperandKind::special_register) &&
+                    static_cast<SpecialRegister>(operand.id) == SpecialRegister::tid;
+        for_each_use(function_, id, [&](ValueId value) { varies |= this->varies(value); });
+        if (varies) for_each_definition(function_, id, [&](ValueId value) { changed |= mark(value); });
+      }
+      for (EdgeId edge : function_.successors(block)) {
+        const auto parameters = function_.parameters(function_.edges[edge].to);
+        for (size_t i = 0; i < parameters.size(); ++i)
+          if (varies(function_.arguments(edge)[i])) changed |= mark(parameters[i]);
+      }
+      const ValueId guard = condition(block);
+      if (guard && varies(guard)) changed |= mark_joins(block);
+    }
+    return changed;
+  }
+  ValueId condition(BlockId block) const {
+    const InstructionId branch = function_.terminator(block);
+    return branch && function_.successors(block).size() > 1 ? function_.instructions[branch].guard : ValueId();
+  }
+  bool mark_joins(BlockId branch) {
+    bool changed = false;
+    const BlockId end = post_dominators_.immediate_post_dominator(branch);
+    std::vector<bool> seen(function_.blocks.size());
+    std::vector<BlockId> work;
+    auto go_on = [&](BlockId from) {
+      for (EdgeId edge : function_.successors(from))
+        work.push_back(function_.edges[edge].to);
+    };
+    for (go_on(branch); !work.empty();) {
+      const BlockId block = work.back();
+      work.pop_back();
+      if (seen[block.index()]) continue;
+      seen[block.index()] = true;
+      const BlockId before = dominators_.immediate_dominator(block);
+      if (!before || dominators_.dominates(before, branch))
+        for (ValueId parameter : function_.parameters(block))
+          changed |= mark(parameter);
+      if (block != end) go_on(block);
+    }
+    return changed;
+  }
+
+  const Function& function_;
+  const ControlFlow& flow_;
+  const DominatorTree& dominators_;
+  const PostDominatorTree& post_dominators_;
+  std::vector<bool> varying_;
+};
+
+} // namespace
+
+TEST_CASE("values of nested loops are uniform as by definition") {
+  size_t uniform = 0, varying = 0, large = 0;
+  for (unsigned seed = 1; seed <= 300; ++seed) {
+    CAPTURE(seed);
+    ReadText text(NestedKernel(seed).text());
+    REQUIRE(text.ok());
+    Function& function = *text.module->functions[0];
+    REQUIRE(construct_ssa(function).ok());
+    const ControlFlow flow(function);
+    const DominatorTree dominators(function, flow);
+    const PostDominatorTree post_dominators(function, flow);
+    const UniformValues values(function, flow, dominators, post_dominators);
+    const Definition definition(function, flow, dominators, post_dominators);
+    large += function.layout.size() >= 64 ? 1 : 0;
+    for (BlockId block : flow.reverse_postorder())
+      for (ValueId parameter : function.parameters(block)) {
+        CHECK(values.uniform(parameter) != definition.varies(parameter));
+        ++(values.uniform(parameter) ? uniform : varying);
+      }
+  }
+  CHECK(large > 250);
+  CHECK(uniform > 1000);
+  CHECK(varying > 1000);
+}
+
+} // namespace ptxrewrite::tests::uniform_test
