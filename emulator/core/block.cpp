@@ -14,6 +14,7 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace ptxrewrite::emulator {
 
@@ -122,6 +123,8 @@ void Block::start(uint64_t linear_index) {
   std::memset(shared, 0, shared_bytes); // undefined in PTX; zeroed so that runs are reproducible
   barriers.fill({});
   live_warps = launch->warps;
+  whole_waiting = 0;
+  waits_whole_ = !checker && !launch->machine && !launch->request->cluster && !image->clustered;
   next_to_start_ = 0;
   fuel = static_cast<int64_t>(std::min<uint64_t>(launch->request->fuel, INT64_MAX));
   clock = counted_clock = 0;
@@ -159,6 +162,7 @@ void Block::start_warp(Warp& warp) {
   warp.index = number;
   warp.block = this;
   warp.members = warp.live = threads == warp_size ? full_mask : (1u << threads) - 1;
+  warp.behind_barrier = nullptr;
   warp.splits.clear();
   warp.meetings.clear();
   warp.patience = 0;
@@ -186,7 +190,7 @@ void Block::start_warp(Warp& warp) {
 
 void Block::run_warp(Warp& warp) {
   warp.state = WarpState::runnable;
-  const MicroOp* op = warp.next_split();
+  const MicroOp* op = warp.behind_barrier ? std::exchange(warp.behind_barrier, nullptr) : warp.next_split();
   if (observer) [[unlikely]]
     return run_warp_observed(warp, op);
   while (op) {
@@ -279,6 +283,29 @@ void Block::warp_finished(Warp& warp) {
   if (live_warps == 0 && tensor_unit) tensor_unit->block_ended(warp);
   for (unsigned number = 0; number < barriers.size(); ++number)
     if (barriers[number].in_use) complete_barrier_if_full(number);
+  if (whole_waiting != 0 && whole_waiting == live_warps) release_whole();
+}
+
+void Block::release_whole() {
+  barriers[whole_number] = {};
+  whole_waiting = 0;
+  for (Warp& warp : warps)
+    if (warp.behind_barrier) warp.state = WarpState::runnable;
+}
+
+void Block::unfold_whole() {
+  if (whole_waiting == 0) return;
+  for (Warp& warp : warps) {
+    if (!warp.behind_barrier || warp.state != WarpState::waiting) continue;
+    warp.splits.push_back({std::exchange(warp.behind_barrier, nullptr), warp.activation, warp.active, warp.meeting,
+                           SplitState::at_barrier, whole_number});
+    warp.active = 0;
+    warp.arrived = true;
+  }
+  Barrier& barrier = barriers[whole_number];
+  barrier.in_use = true;
+  barrier.arrived_warps += whole_waiting;
+  whole_waiting = 0;
 }
 
 // The warp has arrived once all its live lanes wait at the same barrier.
@@ -294,6 +321,7 @@ void Block::note_arrival(Warp& warp) {
 
 void Block::warp_arrives(Warp& warp, unsigned number, uint32_t expected_warps) {
   if (checker) checker->warp_arrived(warp, number);
+  unfold_whole();
   Barrier& barrier = barriers[number];
   barrier.in_use = true;
   barrier.expected_warps = expected_warps;
@@ -488,6 +516,7 @@ const MicroOp* Block::fail(Warp& warp, const MicroOp& op, unsigned lane, std::st
 
 // No warp can continue. Lists which warps wait where, grouped by place.
 void Block::report_deadlock() {
+  unfold_whole();
   std::string text = "deadlock: no warp of the block can go on";
   std::vector<std::pair<std::string, std::vector<uint32_t>>> places;
   const Warp* first = nullptr;

@@ -150,6 +150,18 @@ struct Block {
   std::string call_failure(const DecodedFunction& function) const;
   // All live lanes of the warp stand at barrier `number`: the warp has arrived.
   void warp_arrives(Warp& warp, unsigned number, uint32_t expected_warps);
+  // The same for a warp that is one split and waits for all warps of the block, at the cost of a counter: it goes on at
+  // `next`. False: another kind of arrival is due at this barrier, or somebody looks at the splits that wait.
+  bool waits_whole(Warp& warp, unsigned number, const MicroOp* next) {
+    if (!waits_whole_ || (whole_waiting != 0 && whole_number != number) || barriers[number].in_use) return false;
+    warp.behind_barrier = next;
+    warp.state = WarpState::waiting;
+    whole_number = number;
+    if (++whole_waiting == live_warps) release_whole();
+    return true;
+  }
+  // Makes those that wait so wait as all others do.
+  void unfold_whole();
   void complete_barrier_if_full(unsigned number);
   // False: the launch may take no more memory.
   bool take_memory(uint64_t bytes) { return share_.try_grow(bytes); }
@@ -173,6 +185,7 @@ struct Block {
   uint32_t cluster_rank = 0;       // %cluster_ctarank
   std::span<const std::byte> parameters;
   std::array<Barrier, 16> barriers;
+  uint32_t whole_waiting = 0, whole_number = 0; // warps that wait as waits_whole() says, and their barrier
   std::vector<Warp> warps;
   uint32_t live_warps = 0;
   int64_t fuel = 0;
@@ -205,8 +218,10 @@ private:
   void fill_cluster_specials();
   bool has_arrived_at_cluster_barrier(bool& anybody) const;
   void release_from_cluster_barrier();
+  void release_whole();
 
   MemoryShare share_;
+  bool waits_whole_ = false;                             // nothing observes how warps wait
   std::vector<std::unique_ptr<Activation>> activations_; // a failed block leaves some in use
   std::vector<Activation*> free_activations_;
   std::vector<std::byte>* thread_specials_;

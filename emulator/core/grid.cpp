@@ -339,6 +339,7 @@ private:
   }
 
   void give_up(Block& block) {
+    block.unfold_whole();
     for (Warp& warp : block.warps)
       if (!warp.splits.empty() && !block.failure)
         block.fail(warp, *warp.splits.back().next, 0,

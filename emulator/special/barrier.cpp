@@ -52,6 +52,10 @@ const MicroOp* barrier_sync(Warp& warp, const MicroOp& op) {
   Arrival arrival;
   if (!read_operands(warp, op, arrival)) return nullptr;
   note_execution(warp, op, arrival);
+  const bool is_plain = !op.source[1].valid() && !op.source[2].valid();
+  if (is_plain && warp.active == warp.live && warp.splits.empty() &&
+      warp.block->waits_whole(warp, arrival.number, &op + 1))
+    return nullptr;
   if (op.source[2].valid()) {
     Barrier& barrier = warp.block->barriers[arrival.number];
     const uint32_t lanes = warp.predicate(op.source[2]) & warp.mask;

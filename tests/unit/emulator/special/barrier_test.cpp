@@ -93,6 +93,45 @@ SKIP:
   CHECK(run.counters("bar.sync").executions == 8 * 8);
 }
 
+TEST_CASE("warps come to one barrier in different ways, whichever of them is the first or the last") {
+  // What one of four warps does instead of a bar.sync; %p1 is true in half of its lanes.
+  for (const char* other : {"bar.sync 0;", "bar.sync 0, 128;", "bar.red.popc.u32 %r9, 0, %p1;",
+                            "@%p1 bra HALF; barrier.sync 0; bra PAST;\nHALF:\n  barrier.sync 0; bra PAST;"})
+    for (uint32_t warp = 0; warp < 4; ++warp) {
+      CAPTURE(other);
+      CAPTURE(warp);
+      PtxRun run = run_threads(with_shared(R"(
+  st.shared.u32 [%r2], %r1;
+  and.b32 %r3, %r1, 16;
+  setp.eq.u32 %p1, %r3, 0;
+  shr.u32 %r4, %r1, 5;
+  setp.eq.u32 %p2, %r4, )" + std::to_string(warp) +
+                                           R"(;
+  mov.u32 %r7, 3;
+AGAIN:
+  @%p2 bra OTHER;
+  bar.sync 0;
+  bra PAST;
+OTHER:
+  )" + other + R"(
+PAST:
+  sub.u32 %r5, 508, %r2;
+  mov.u32 %r6, s;
+  add.u32 %r5, %r5, %r6;
+  add.u32 %r5, %r5, %r6;
+  ld.shared.u32 %r5, [%r5];
+  st.global.u32 [%rd1], %r5;
+  bar.sync 0;
+  sub.u32 %r7, %r7, 1;
+  setp.ne.u32 %p3, %r7, 0;
+  @%p3 bra AGAIN;
+  ret;)"),
+                               128);
+      CHECK(run.failure() == "");
+      CHECK(run.buffer<uint32_t>(0) == for_threads(128, [](uint32_t i) { return 127 - i; }));
+    }
+}
+
 TEST_CASE("warps that have ended, and lanes that have, are not waited for") {
   PtxRun run = run_threads(with_shared(R"(
   st.shared.u32 [%r2], %r1;
