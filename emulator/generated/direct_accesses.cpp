@@ -2,6 +2,7 @@
 // this micro-operation last; all others are left to the handler, which finds the fault.
 #include "emulator/generated/direct_emitter.h"
 
+#include "emulator/access/lane_moves.h"
 #include "emulator/core/address.h"
 #include "emulator/core/decode.h"
 
@@ -60,6 +61,9 @@ bool DirectEmitter::emit_access(uint32_t index, const OpInfo& info, Lanes lanes)
   for (unsigned part = 0; part < warp_size / period; ++part)
     find_host(access, addresses + size_t(part) * half_warp * address_bytes, hosts[part],
               uint64_t(info.memory.bytes) * (is_line(access.places) ? period : 1));
+  if (!is_store && space != Space::shared && access.places == LanePlaces::line)
+    for (unsigned at = 0; at < warp_size * info.memory.bytes; at += cache_line)
+      code_.prefetch(Place{hosts[0], prefetch_distance} + at);
   transfer(access, hosts);
   const Label back = code_.new_label();
   code_.place(back);

@@ -122,6 +122,8 @@ template <unsigned bytes, class Base> const MicroOp* load(Warp& warp, const Micr
     std::byte* first = repeated_access<Base>(warp, op, space_of(op), bytes, site);
     if (!first) [[unlikely]]
       return load_unknown<bytes, Base>(warp, op);
+    if constexpr (sizeof(Base) == 8) // shared memory has narrow addresses
+      if (site.pattern->kind == LanePattern::consecutive) prefetch_behind(first, warp_size * bytes);
     load_single({*site.pattern, first}, warp.lanes<Raw>(op.destination[0]));
     return &op + 1;
   }

@@ -173,6 +173,12 @@ void Assembler::from_general(Vector target, Register from) {
   vex(vmovq_general, target, 0, from, Width::half);
   operand(target, static_cast<unsigned>(from));
 }
+void Assembler::prefetch(Place place) {
+  if (place.base >> 3) byte(0x41);
+  byte(0x0f);
+  byte(0x18);
+  operand(1, place);
+}
 void Assembler::clear_upper_halves() {
   byte(0xc5);
   byte(0xf8);

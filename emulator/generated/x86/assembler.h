@@ -95,6 +95,8 @@ public:
   // The low 64 bits of a vector from a general register.
   void from_general(Vector target, Register from);
   void clear_upper_halves();
+  // Into all caches.
+  void prefetch(Place place);
 
 private:
   void byte(unsigned value) { bytes_.push_back(static_cast<uint8_t>(value)); }
