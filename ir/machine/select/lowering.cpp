@@ -16,6 +16,7 @@
 #include "ir/machine/prepare/fold.h"
 #include "ir/machine/prepare/low_words.h"
 #include "ir/machine/prepare/needed.h"
+#include "ir/machine/prepare/overwritten_stores.h"
 #include "ir/machine/prepare/rule_helpers.h"
 #include "ir/machine/prepare/sections.h"
 #include "ir/machine/prepare/tidy.h"
@@ -495,6 +496,7 @@ Lowering lower(const Function& function, uint32_t compute_capability, LoweringTr
   if (compute_capability < first_generation_end) return lower_as_written(text, compute_capability, trace);
   const DominatorTree dominators(text, flow);
   std::vector<bool> moves = tidy_text(text, flow, dominators, compute_capability, trace);
+  prepare(text, "overwritten store", trace, [&] { return drop_overwritten_stores(text); });
   Lowering result;
   Lowerer(text, flow, dominators, compute_capability, result, trace, std::move(moves)).run();
   return result;
@@ -507,6 +509,7 @@ void prepare_for_lowering(Function& function, uint32_t compute_capability) {
   if (compute_capability < first_generation_end) return;
   const DominatorTree dominators(function, flow);
   tidy_text(function, flow, dominators, compute_capability, nullptr);
+  drop_overwritten_stores(function);
 }
 
 } // namespace ptxrewrite::ir

@@ -5,6 +5,7 @@
 #include "ir/machine/figures/expansion.h"
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/figures/heuristics.h"
+#include "ir/machine/prepare/overwritten_stores.h"
 #include "ir/machine/select/counted_loop.h"
 #include "ir/machine/select/size_in_loop.h"
 
@@ -43,6 +44,7 @@ struct Nest {
 struct Body {
   uint32_t work = 0;         // machine instructions that every copy repeats
   uint32_t inductions = 0;   // counters, pointers and constants, shared by all copies
+  uint32_t last_stores = 0;  // part of the work that only the last copy has
   bool counts = false;       // the work reads a counter other than as an address: each copy adds its offset
   bool points = false;       // a pointer advances, in registers that are moved to a pair for the copies
   uint32_t size = 0;         // as the assembler measures it (size_in_loop.h)
@@ -361,6 +363,10 @@ Body body_of(const LoweringContext& context, const Nest& nest) {
     for (InstructionId id : context.function.instructions_in(block))
       measure(context, nest, known, id, body);
   }
+  if (loop.blocks.size() == 1)
+    for (InstructionId store : stores_overwritten_by_next_trip(context.function, loop.header()))
+      body.last_stores += context.costs[store.index()].weight;
+  body.last_stores = std::min(body.last_stores, body.work);
   return body;
 }
 
@@ -377,10 +383,11 @@ Unrolling copies_for_unknown_trips(const LoweringContext& context, const Uniform
   Unrolling result;
   result.blocks = loop.blocks;
   result.copies = limit(Heuristic::unknown_trips_copies);
-  result.instructions =
-      (result.copies + 2) * body.work + 2 * (body.inductions + limit(Heuristic::unknown_trips_control)) +
-      limit(Heuristic::unknown_trips_between) + (body.counts ? limit(Heuristic::unknown_trips_counter) : 0) +
-      (body.points ? limit(Heuristic::unknown_trips_pointer) : 0);
+  result.instructions = (result.copies + 2) * body.work - result.copies * body.last_stores +
+                        2 * (body.inductions + limit(Heuristic::unknown_trips_control)) +
+                        limit(Heuristic::unknown_trips_between) +
+                        (body.counts ? limit(Heuristic::unknown_trips_counter) : 0) +
+                        (body.points ? limit(Heuristic::unknown_trips_pointer) : 0);
   return result;
 }
 
@@ -392,7 +399,7 @@ Unrolling unrolling_of(const LoweringContext& context, const UniformValues& toge
   Unrolling result;
   result.blocks = loop.blocks;
   if (*loop.trips > 0 && is_straight(context, *loop.trips, body)) {
-    const uint64_t all = *loop.trips * (body.work - body.known_work),
+    const uint64_t all = *loop.trips * (body.work - body.known_work) - (*loop.trips - 1) * body.last_stores,
                    kept = body.work + body.inductions + heuristic(context.capability, Heuristic::unknown_trips_control);
     result.instructions = all > kept ? static_cast<uint32_t>(all - kept) : 0;
     result.copies = static_cast<uint32_t>(*loop.trips);
@@ -402,7 +409,7 @@ Unrolling unrolling_of(const LoweringContext& context, const UniformValues& toge
   // Otherwise several copies in a loop, if it is a single block.
   if (body.size == 0 || body.size > heuristic(context.capability, Heuristic::copied_body) || body.skips) return {};
   result.copies = copies_in_loop(context, body.size, *loop.trips);
-  result.instructions = (result.copies - 1) * body.work;
+  result.instructions = (result.copies - 1) * (body.work - body.last_stores);
   return result;
 }
 

@@ -10,6 +10,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <regex>
 
 namespace ptxrewrite::tests::public_code_test {
 
@@ -111,19 +112,64 @@ std::vector<Case> sequences() {
   };
 }
 
+// What a store adds to a text: the part of it between << and >>.
+std::vector<Case> stores() {
+  const auto twice = [](const std::string& between, const std::string& first = "st.global.f32 [%rd5], %f2;") {
+    return "ld.global.nc.f32 %f2, [%rd4]; st.global.f32 [%rd2+8], %f2;" + between.substr(0, between.find('|')) + "<<" +
+           first + ">>" + between.substr(between.find('|') + 1) + "st.global.f32 [%rd5], %f3; ret;\n";
+  };
+  const auto loop = [](const std::string& limit) {
+    return "L: ld.global.nc.f32 %f2, [%rd4]; fma.rn.f32 %f1, %f2, %f2, %f1; <<st.global.f32 [%rd5], %f1;>>"
+           "ld.global.nc.f32 %f3, [%rd4+4]; fma.rn.f32 %f1, %f2, %f3, %f1; <<st.global.f32 [%rd5], %f1;>>"
+           "add.s64 %rd4, %rd4, 64;\n" +
+           count + limit + "; @%p1 bra L; st.global.f32 [%rd5+4], %f1; ret;\n";
+  };
+  return {
+      {"read-only load", twice("|ld.global.nc.f32 %f3, [%rd4+4];"), 0},
+      {"load", twice("|ld.global.f32 %f3, [%rd4+4];"), 0},
+      {"load of shared memory", twice("|ld.shared.f32 %f3, [tile];"), 0},
+      {"generic load", twice("|ld.f32 %f3, [%rd1];"), 0},
+      {"exchange of lanes", twice("|shfl.sync.idx.b32 %f3, %f2, 0, 31, -1;"), 0},
+      {"atomic operation on shared memory", twice("|atom.shared.add.u32 %r9, [tile], %r3; cvt.rn.f32.u32 %f3, %r9;"),
+       0},
+      {"barrier", twice("mov.f32 %f3, %f2;|bar.sync 0;"), 0},
+      {"fence", twice("mov.f32 %f3, %f2;|membar.gl;"), 0},
+      {"other store", twice("mov.f32 %f3, %f2;|st.global.f32 [%rd5+4], %f2;"), 0},
+      {"under a predicate", twice("mov.f32 %f3, %f2;|", "@%p4 st.global.f32 [%rd5], %f2;"), 1},
+      {"smaller store", twice("mov.f32 %f3, %f2;|", "st.global.u8 [%rd5], %r3;"), 0},
+      {"store of a pair", twice("mov.f32 %f3, %f2;|", "st.global.v2.f32 [%rd5], {%f2, %f2};"), 1},
+      {"volatile store", twice("mov.f32 %f3, %f2;|", "st.volatile.global.f32 [%rd5], %f2;"), 0},
+      {"shared memory",
+       "ld.global.f32 %f3, [%rd4]; <<st.shared.f32 [%r3], %f3;>> ld.global.f32 %f2, [%rd4+4]; mul.f32 %f2, %f2, %f3; "
+       "st.shared.f32 [%r3], %f2; ret;\n",
+       0},
+      {"copies of a loop", loop("%r1"), 2},
+      {"copies of a loop of known trips", loop("8"), 1},
+  };
+}
+
+struct Counts {
+  int by_ptxas = 0, estimated = 0;
+};
+
+Counts counts_of(const std::string& body, uint32_t capability) {
+  const std::string target = "sm_" + std::to_string(capability);
+  const std::string text = ".version 8.0\n.target " + target + "\n.address_size 64\n" + kernel("k", body);
+  Result<FiguresByFunction> real = machine_figures(text, target);
+  REQUIRE_MESSAGE(real.ok(), body);
+  ReadText read(text);
+  REQUIRE_MESSAGE(read.ok(), read.messages());
+  Function& function = *read.module->functions.front();
+  REQUIRE(construct_ssa(function).ok());
+  return {static_cast<int>(real->at("k").instructions),
+          static_cast<int>(lower(function, capability).static_instructions())};
+}
+
 void compare(const std::vector<Case>& cases, uint32_t capability) {
   for (const Case& one : cases) {
-    const std::string target = "sm_" + std::to_string(capability);
-    const std::string text = ".version 8.0\n.target " + target + "\n.address_size 64\n" + kernel("k", one.body);
-    Result<FiguresByFunction> real = machine_figures(text, target);
-    REQUIRE_MESSAGE(real.ok(), one.name);
-    ReadText read(text);
-    REQUIRE_MESSAGE(read.ok(), read.messages());
-    Function& function = *read.module->functions.front();
-    REQUIRE(construct_ssa(function).ok());
-    const int estimated = static_cast<int>(lower(function, capability).static_instructions());
-    const int by_ptxas = static_cast<int>(real->at("k").instructions);
-    INFO(target << ", " << std::string(one.name) << ": " << by_ptxas << " by ptxas, " << estimated << " estimated");
+    const auto [by_ptxas, estimated] = counts_of(one.body, capability);
+    INFO("sm_" << capability << ", " << std::string(one.name) << ": " << by_ptxas << " by ptxas, " << estimated
+               << " estimated");
     CHECK(std::abs(estimated - by_ptxas) <= one.tolerance);
   }
 }
@@ -146,6 +192,22 @@ TEST_CASE("sequences of public kernels") {
   }
   for (uint32_t capability : {75u, 80u})
     compare(sequences(), capability);
+}
+
+TEST_CASE("stores to one address") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (uint32_t capability : {75u, 80u, 90u})
+    for (const Case& one : stores()) {
+      const Counts with = counts_of(std::regex_replace(one.body, std::regex("<<|>>"), ""), capability),
+                   without = counts_of(std::regex_replace(one.body, std::regex("<<[^>]*>>"), ""), capability);
+      const int by_ptxas = with.by_ptxas - without.by_ptxas, estimated = with.estimated - without.estimated;
+      INFO("sm_" << capability << ", " << std::string(one.name) << ": " << by_ptxas << " more by ptxas, " << estimated
+                 << " estimated");
+      CHECK(std::abs(estimated - by_ptxas) <= one.tolerance);
+    }
 }
 
 // No-operations between instructions of double precision: what sm_103 takes beyond sm_100.
