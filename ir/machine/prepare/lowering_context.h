@@ -104,6 +104,8 @@ struct LoweringContext {
     return function.instructions[a].block == function.instructions[b].block;
   }
 
+  bool is_uniform(InstructionId id) const { return id.index() < uniform.size() && uniform[id.index()]; }
+
   // Adds moves of a constant into a register before the instruction; unrolled copies of the instruction share them.
   void move_constant(InstructionId id, uint16_t times = 1) {
     costs[id.index()].weight += times;

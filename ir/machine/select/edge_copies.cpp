@@ -69,11 +69,14 @@ void weigh_edge_copies(LoweringContext& context) {
       const std::span<const ValueId> given = function.arguments(edge), parameters = function.parameters(target);
       for (size_t i = 0; i < given.size(); ++i) {
         const ValueId original = original_of(context, given[i]);
+        const InstructionId last = last_of(context, block), definition = context.values.definition(original);
+        const bool leaves_uniform = definition && context.is_uniform(definition) && is_read(context, parameters[i]);
+        if (leaves_uniform && last)
+          context.costs[last.index()].weight += static_cast<uint16_t>(context.words_of(given[i]));
         if (given[i] == parameters[i] || !is_read(context, parameters[i]) || !is_kept(context, original)) continue;
         bool twice = liveness.is_live_in(target, given[i]) || liveness.is_live_in(target, original);
         for (size_t j = 0; j < i; ++j)
           twice |= original_of(context, given[j]) == original && is_read(context, parameters[j]);
-        const InstructionId last = last_of(context, block);
         if (twice && last) context.costs[last.index()].weight += static_cast<uint16_t>(context.words_of(given[i]));
       }
     }

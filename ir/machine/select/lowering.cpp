@@ -319,11 +319,11 @@ private:
     if (at.weight == 0 || function_.instructions[id].guard || !form.effects.pure()) return;
     const bool extreme = is_extreme(context_, id);
     bool suits = extreme || form.kind == InstructionClass::integer || form.kind == InstructionClass::logic ||
-                 form.kind == InstructionClass::shift;
+                 form.kind == InstructionClass::shift || context_.is_uniform(id);
     if (!suits || is_float(form.type()) || form.type() == ScalarType::pred) return;
     ValueId value = context_.result(id);
     if (!value || !uniform_.uniform(value)) return;
-    if (has_uniform_work() && bit_width(form.type()) == 32 && !context_.uniform[id.index()]) return;
+    if (has_uniform_work() && bit_width(form.type()) == 32 && !context_.is_uniform(id)) return;
     at = {0, static_cast<uint16_t>(at.weight + (extreme ? 1 : 0)), Pipe::uniform}; // a compare and a selection
   }
 

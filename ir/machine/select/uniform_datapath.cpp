@@ -3,6 +3,7 @@
 #include "ir/machine/select/uniform_datapath.h"
 
 #include "ir/machine/figures/generations.h"
+#include "ir/machine/figures/heuristics.h"
 #include "ir/machine/fuse/constant_operands.h"
 
 #include <algorithm>
@@ -14,6 +15,7 @@ namespace {
 
 bool suits(const LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
+  if (form.opcode == Opcode::cvt && form.type(0) == ScalarType::s64 && form.type(1) == ScalarType::s32) return true;
   if (is_float(form.type()) || bit_width(form.type()) != 32) return false;
   return is_extreme(context, id) || form.kind == InstructionClass::integer || form.kind == InstructionClass::logic ||
          form.kind == InstructionClass::shift;
@@ -23,8 +25,19 @@ class UniformDatapath {
 public:
   UniformDatapath(const LoweringContext& context, const UniformValues& uniform)
       : context_(context), function_(context.function), uniform_(uniform), there_(function_.instructions.size()),
-        watched_(function_.instructions.size()), asked_(function_.values.size()),
-        waits_(function_.instructions.size()) {}
+        watched_(function_.instructions.size()), asked_(function_.values.size()), waits_(function_.instructions.size()),
+        passed_(function_.values.size()) {
+    for (BlockId block : function_.layout)
+      for (EdgeId edge : function_.successors(block)) {
+        const std::span<const ValueId> parameters = function_.parameters(function_.edges[edge].to);
+        const std::span<const ValueId> arguments = function_.arguments(edge);
+        for (size_t i = 0; i < std::min(parameters.size(), arguments.size()); ++i)
+          passed_[arguments[i].index()] =
+              uniform_.uniform(parameters[i]) || passed_[arguments[i].index()] == Passed::to_uniform
+                  ? Passed::to_uniform
+                  : Passed::to_lanes;
+      }
+  }
 
   std::vector<bool> run() {
     context_.for_each_needed([&](InstructionId id) { there_[id.index()] = could_be(id); });
@@ -111,9 +124,39 @@ private:
 
   bool stays(InstructionId id) {
     const ValueId value = context_.result(id);
-    if (context_.values.merges(value) || !operands_come_from_there(id)) return false;
+    if (context_.values.merges(value) && !is_moved_to_lanes(id, value)) return false;
+    if (!operands_come_from_there(id)) return false;
     return std::ranges::all_of(context_.values.readers(value),
                                [&](InstructionId reader) { return reads_there(reader, value, 0); });
+  }
+
+  // True if the value only merges with values that differ between lanes: it is moved to their register where it is
+  // passed, unless it is computed under a predicate.
+  bool is_moved_to_lanes(InstructionId id, ValueId value) const {
+    return passed_[value.index()] == Passed::to_lanes && !is_short_skip(function_.instructions[id].block);
+  }
+
+  // True for code that is likely to be predicated, as branches.cpp decides it later.
+  bool is_short_skip(BlockId block) const {
+    if (context_.flow.predecessors(block).size() != 1 || function_.successors(block).size() != 1) return false;
+    const EdgeId entering = context_.flow.predecessors(block)[0];
+    const BlockId before = function_.edges[entering].from;
+    const BlockId behind = function_.edges[function_.successors(block)[0]].to;
+    const std::span<const EdgeId> ways = function_.successors(before);
+    if (ways.size() != 2) return false;
+    const BlockId other = function_.edges[ways[0] == entering ? ways[1] : ways[0]].to;
+    const std::span<const EdgeId> on = function_.successors(other);
+    if (other != behind && (on.size() != 1 || function_.edges[on[0]].to != behind)) return false;
+    uint32_t size = 0;
+    const uint32_t longest = heuristic(context_.capability, Heuristic::skipped_divergent);
+    for (InstructionId id : function_.instructions_in(block)) {
+      const Form* form = context_.form(id);
+      if (!form || !context_.needed[id.index()] || form->opcode == Opcode::bra) continue;
+      if (form->effects.barrier || form->effects.convergent || form->effects.call) return false;
+      size += context_.costs[id.index()].weight;
+      if (size > longest) return false;
+    }
+    return true;
   }
 
   bool operands_come_from_there(InstructionId id) {
@@ -238,7 +281,9 @@ private:
   std::vector<Watcher> watchers_;
   std::vector<bool> waits_; // by InstructionId: to be examined in the next round
   InstructionId current_;   // under examination
-  bool alone_ = false;      // require that a per-lane reader reads only one uniform register
+  enum class Passed : uint8_t { nowhere, to_lanes, to_uniform };
+  std::vector<Passed> passed_; // by ValueId: the parameters that it is passed to
+  bool alone_ = false;         // require that a per-lane reader reads only one uniform register
 };
 
 } // namespace
