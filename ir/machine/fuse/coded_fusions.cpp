@@ -260,12 +260,24 @@ bool complement(LoweringContext& context, InstructionId id) {
 
 namespace {
 
+// True for a dimension of the block or grid. From Hopper on it is loaded once, not where it is read.
+bool is_loaded_dimension(const LoweringContext& context, const Operand* operand) {
+  if (!has(context.capability, Fact::loaded_parameters)) return false;
+  constexpr int longest = 8; // chain of copies
+  for (int step = 0; step < longest && operand && operand->is(OperandKind::value); ++step) {
+    const InstructionId copy = context.definition(operand);
+    operand = copy && context.function.is_opcode(copy, Opcode::mov) ? context.source(copy, 0) : nullptr;
+  }
+  return operand && operand->is(OperandKind::special_register);
+}
+
 // True if the product is worth recomputing at each reader, because one factor is not in a register.
 bool has_free_factor(const LoweringContext& context, InstructionId id) {
   for (size_t index : {0, 1}) {
     const Operand* factor = context.source(id, index);
     if (context.is_literal(factor)) return true;
-    if (factor && factor->is(OperandKind::value) && context.source_of(factor->as_value()) == ValueSource::constant_bank)
+    if (factor && factor->is(OperandKind::value) &&
+        context.source_of(factor->as_value()) == ValueSource::constant_bank && !is_loaded_dimension(context, factor))
       return true;
   }
   return false;

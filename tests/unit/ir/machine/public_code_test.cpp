@@ -175,13 +175,34 @@ std::vector<Case> merged_uniform() {
   };
 }
 
+// Factors of a product before a loop that adds it: which products become multiply-adds in the loop.
+std::vector<Case> products_before_loops() {
+  const auto loop = [](const std::string& product) {
+    return "mov.u32 %r30, %ntid.x; mov.u32 %r31, %nctaid.x; add.s32 %r21, %r30, %r31; st.global.u32 [%rd5], %r21;"
+           "ld.global.u32 %r33, [%rd4]; st.global.u32 [%rd5+4], %r33; add.s32 %r21, %r1, %r2;"
+           "st.global.u32 [%rd5+8], %r21; mov.u32 %r21, %r33;" +
+           product +
+           "mov.u32 %r20, %tid.y;\nL: .pragma \"nounroll\";\nmul.wide.s32 %rd6, %r20, 4; add.s64 %rd6, %rd6, %rd1;"
+           "ld.global.f32 %f2, [%rd6]; add.f32 %f1, %f1, %f2; add.s32 %r20, %r20, %r21; setp.lt.s32 %p1, %r20, %r1;"
+           "@%p1 bra L;\n" +
+           store;
+  };
+  return {
+      {"dimensions", loop("<<mul.lo.s32 %r21, %r30, %r31;>>"), 0},
+      {"dimension and thread index", loop("<<mul.lo.s32 %r21, %r31, %r3;>>"), 0},
+      {"parameter and thread index", loop("<<mul.lo.s32 %r21, %r1, %r3;>>"), 0},
+      {"loaded value and thread index", loop("<<mul.lo.s32 %r21, %r33, %r3;>>"), 0},
+      {"loaded value and literal", loop("<<mul.lo.s32 %r21, %r33, 12;>>"), 0},
+  };
+}
+
 struct Counts {
   int by_ptxas = 0, estimated = 0;
 };
 
 Counts counts_of(const std::string& body, uint32_t capability) {
   const std::string target = "sm_" + std::to_string(capability);
-  const std::string text = ".version 8.0\n.target " + target + "\n.address_size 64\n" + kernel("k", body);
+  const std::string text = ".version 8.7\n.target " + target + "\n.address_size 64\n" + kernel("k", body);
   Result<FiguresByFunction> real = machine_figures(text, target);
   REQUIRE_MESSAGE(real.ok(), body);
   ReadText read(text);
@@ -249,6 +270,15 @@ TEST_CASE("uniform work that merges with values of lanes") {
   }
   for (uint32_t capability : {80u, 86u})
     compare_additions(merged_uniform(), capability);
+}
+
+TEST_CASE("products before loops that add them") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (uint32_t capability : {75u, 80u, 90u, 100u, 120u})
+    compare_additions(products_before_loops(), capability);
 }
 
 // No-operations between instructions of double precision: what sm_103 takes beyond sm_100.
