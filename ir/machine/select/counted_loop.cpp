@@ -388,6 +388,15 @@ std::optional<CountedLoop> float_loop(const LoweringContext& context, CountedLoo
   return std::nullopt;
 }
 
+// True if both are in one block, in this order.
+bool is_before(const Function& function, InstructionId first, InstructionId second) {
+  if (function.instructions[first].block != function.instructions[second].block) return false;
+  InstructionId id = first;
+  while (id && id != second)
+    id = function.instructions[id].next;
+  return static_cast<bool>(id);
+}
+
 } // namespace
 
 std::optional<CountedLoop> counted_loop(const LoweringContext& context, const StraightLoops& straight, BlockId header) {
@@ -429,6 +438,10 @@ std::optional<CountedLoop> counted_loop(const LoweringContext& context, const St
     loop.trips = trips_of(context, loop, index, limit, step, counter.distance);
     // The last trip ends where it is left.
     if (loop.trips && *loop.trips > 1 && loop.exit != loop.blocks.back()) --*loop.trips;
+    // A test at the end of a trip has to stand behind the increment and, unless the trips are known, to read it.
+    if (loop.exit == loop.blocks.back() &&
+        ((!loop.trips && counter.distance != step) || is_before(function, loop.compare, loop.increment)))
+      return std::nullopt;
     if (!loop.trips && counts_away(*context.form(loop.compare), side, step, stays_where_it_holds(context, loop)))
       return std::nullopt;
     return loop;
