@@ -3,6 +3,8 @@
 #include "ir/machine/select/edge_copies.h"
 
 #include "ir/flow/liveness.h"
+#include "ir/machine/figures/generations.h"
+#include "ir/machine/prepare/rule_helpers.h"
 
 #include <algorithm>
 
@@ -38,6 +40,18 @@ bool is_read(const LoweringContext& context, ValueId value) {
          });
 }
 
+// True if the uniform datapath computes the value. What is stored or an address is computed per lane.
+bool is_uniform_work(const LoweringContext& context, ValueId value) {
+  const InstructionId id = context.values.definition(value);
+  if (!id) return false;
+  if (!has(context.capability, MachineFact::loaded_parameters)) return context.is_uniform(id);
+  if (context.absorbed[id.index()] || context.costs[id.index()].uniform == 0) return false;
+  return std::ranges::none_of(context.values.readers(value), [&](InstructionId reader) {
+    const Form* form = context.form(reader);
+    return form && context.needed[reader.index()] && is_memory(*form);
+  });
+}
+
 // The last real instruction of the block, to which the costs of leaving it are added.
 InstructionId last_of(const LoweringContext& context, BlockId block) {
   InstructionId id = context.function.blocks[block].last;
@@ -48,7 +62,7 @@ InstructionId last_of(const LoweringContext& context, BlockId block) {
 
 } // namespace
 
-void weigh_edge_copies(LoweringContext& context) {
+void weigh_edge_copies(LoweringContext& context, const UniformValues& uniform) {
   const Function& function = context.function;
   if (!function.is_ssa) return;
   // Liveness of the values on edges only.
@@ -69,9 +83,9 @@ void weigh_edge_copies(LoweringContext& context) {
       const std::span<const ValueId> given = function.arguments(edge), parameters = function.parameters(target);
       for (size_t i = 0; i < given.size(); ++i) {
         const ValueId original = original_of(context, given[i]);
-        const InstructionId last = last_of(context, block), definition = context.values.definition(original);
-        const bool leaves_uniform = definition && context.is_uniform(definition) && is_read(context, parameters[i]);
-        if (leaves_uniform && last)
+        const InstructionId last = last_of(context, block);
+        if (last && !context.predicated[block.index()] && !uniform.uniform(parameters[i]) &&
+            is_uniform_work(context, original) && is_read(context, parameters[i]))
           context.costs[last.index()].weight += static_cast<uint16_t>(context.words_of(given[i]));
         if (given[i] == parameters[i] || !is_read(context, parameters[i]) || !is_kept(context, original)) continue;
         bool twice = liveness.is_live_in(target, given[i]) || liveness.is_live_in(target, original);

@@ -95,7 +95,7 @@ public:
     step("guarded accesses", [&] { weigh_guarded_accesses(context_, together_); });
     step("branches", [&] { weigh_branches(context_, post_dominators_, together_); });
     if (!is_first_generation()) {
-      step("copies at edges", [&] { weigh_edge_copies(context_); });
+      step("copies at edges", [&] { weigh_edge_copies(context_, uniform_); });
       step("moved predicates", [&] { weigh_moved_predicates(context_); });
     }
     if (has(capability_, MachineFact::separate_lanes))
