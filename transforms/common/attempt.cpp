@@ -64,13 +64,15 @@ void Attempt::rest_on(ir::LinearForms& forms, ir::ObligationId id, std::string_v
   const ir::RangeObligation& obligation = forms.obligation(id);
   // Statements do not show extensions, and the same statement may be proved at one place but not at another.
   const std::string predicate = obligation.proved ? std::string() : over_original_launch(forms.launch_predicate(id));
-  if (!stated_.insert(obligation.statement + '\n' + (obligation.proved ? obligation.reason : predicate)).second) return;
+  const std::string statement = forms.statement(id);
+  if (!stated_.insert(statement + '\n' + (obligation.proved ? std::string(obligation.reason) : predicate)).second)
+    return;
   SourceRange range = obligation.source.empty() ? function_.instructions[where].range : obligation.source;
   Obligation entry{std::string(function_.module().text(function_.name)),
-                   obligation.statement,
+                   statement,
                    std::string(raised_by),
                    Discharge::proved,
-                   obligation.reason,
+                   std::string(obligation.reason),
                    range,
                    ir::print_exact_range(forms, id)};
   if (!obligation.proved && policy_.assumed && forms.is_about_overflow(id)) {

@@ -115,10 +115,10 @@ private:
     for (ir::ObligationId id : plan.obligations) {
       const ir::RangeObligation& obligation = forms.obligation(id);
       Obligation entry{name,
-                       obligation.statement,
+                       forms.statement(id),
                        "dac: hardware form",
                        Discharge::proved,
-                       obligation.reason,
+                       std::string(obligation.reason),
                        obligation.source,
                        ir::print_exact_range(forms, id)};
       if (!classes.proved_for_all(id) && options.assume_no_overflow && forms.is_about_overflow(id)) {

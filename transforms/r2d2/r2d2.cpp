@@ -123,10 +123,10 @@ void HardwareForm::record_obligations(const ir::LinearForms& forms, const Plan& 
   for (ir::ObligationId id : used) {
     const ir::RangeObligation& obligation = forms.obligation(id);
     Obligation entry{name,
-                     obligation.statement,
+                     forms.statement(id),
                      "r2d2: hardware form",
                      Discharge::proved,
-                     obligation.reason,
+                     std::string(obligation.reason),
                      obligation.source,
                      ir::print_exact_range(forms, id)};
     if (!obligation.proved && assumed && forms.is_about_overflow(id)) {

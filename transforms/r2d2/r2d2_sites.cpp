@@ -42,7 +42,7 @@ void Planner::pull_extensions_out(LinearSite& site) {
 bool Planner::add_obligations(ValueId value, LinearSite& site) {
   for (ObligationId id : forms_.obligations(value)) {
     if (!dischargeable(id)) {
-      explain_unused(site.instruction, "not used: nothing can show that " + forms_.obligation(id).statement);
+      explain_unused(site.instruction, "not used: nothing can show that " + forms_.statement(id));
       return false;
     }
     site.obligations.push_back(id);

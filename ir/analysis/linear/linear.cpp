@@ -125,6 +125,10 @@ std::span<const ObligationId> LinearForms::obligations(ValueId value) const {
 const RangeObligation& LinearForms::obligation(ObligationId id) const {
   return state_->obligations[id];
 }
+
+const std::string& LinearForms::statement(ObligationId id) const {
+  return state_->statement(id);
+}
 bool LinearForms::is_about_overflow(ObligationId id) const {
   const RangeObligation& row = obligation(id);
   const unsigned width =

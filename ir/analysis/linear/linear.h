@@ -126,9 +126,8 @@ struct RangeObligation {
   Interval range;
   InstructionId instruction; // instruction that raised it
   SourceRange source;
-  std::string statement; // "-2147483648 <= P1+tid.x <= 2147483647 (add.s32 ...)"
   bool proved = false;
-  std::string reason;            // how it was proved
+  std::string_view reason;       // how it was proved; of static duration
   bool launch_checkable = false; // evaluate() may return true for some launch
 };
 
@@ -160,6 +159,8 @@ public:
   // The conditions under which a value's form is valid, including those of its sources. Sorted.
   std::span<const ObligationId> obligations(ValueId value) const;
   const RangeObligation& obligation(ObligationId id) const;
+  // "-2147483648 <= P1+tid.x <= 2147483647"
+  const std::string& statement(ObligationId id) const;
   const Table<ObligationId, RangeObligation>& all_obligations() const;
   // True if the obligation is proved or certainly holds in this launch: from exact corner sums in 128 bits; an overflow
   // gives false.

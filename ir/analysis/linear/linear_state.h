@@ -40,6 +40,7 @@ struct LinearForms::State {
   StableTable<LinearFormId, LinearForm> forms; // stable references: callers hold one while they request others
   Table<ValueId, LinearFormId> value_form;     // invalid if not visited
   Table<ObligationId, RangeObligation> obligations;
+  std::unordered_map<ObligationId, std::string> statements; // of obligations, when asked for
   Table<ValueId, ObligationSetId> value_obligations;
   Table<ObligationSetId, PoolSpan> obligation_sets;
   SpanPool<ObligationId> obligation_lists;
@@ -151,6 +152,7 @@ struct LinearForms::State {
   static constexpr size_t obligation_limit = 64; // a form with more obligations becomes `any`
 
   // --- text ---
+  const std::string& statement(ObligationId id);
   std::string sum_text(const LinearForm& form) const;
   std::string loop_name(LoopId loop) const { return "k" + std::to_string(loop.index()); }
 

@@ -293,7 +293,6 @@ ObligationId State::require(LinearFormId form, Interval range, InstructionId ins
   auto [found, fresh] = obligation_index.try_emplace({form.index(), 0, range.low, range.high, place}, ObligationId());
   if (!fresh) return found->second;
   row.launch_checkable = is_evaluable(at(form));
-  row.statement = to_string(range.low) + " <= " + sum_text(at(form)) + " <= " + to_string(range.high);
   return found->second = obligations.add(std::move(row));
 }
 
@@ -322,12 +321,19 @@ ObligationId State::require_expression(ExpressionId expression, Interval range, 
   }
   row.proved = exact && within(bounds, range);
   if (row.proved) row.reason = "block and grid limits";
-  row.statement =
-      to_string(range.low) + " <= " + pool.print_short(expression, &function) + " <= " + to_string(range.high);
   return found->second = obligations.add(std::move(row));
 }
 
 // --- text for people ---
+
+const std::string& State::statement(ObligationId id) {
+  std::string& text = statements[id];
+  if (!text.empty()) return text;
+  const RangeObligation& row = obligations[id];
+  const std::string sum = row.kind == RangeObligation::Kind::form_range ? sum_text(at(row.form))
+                                                                        : pool.print_short(row.expression, &function);
+  return text = to_string(row.range.low) + " <= " + sum + " <= " + to_string(row.range.high);
+}
 
 std::string State::sum_text(const LinearForm& form) const {
   if (form.kind == ValueClass::mod_linear) {

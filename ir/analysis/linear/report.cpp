@@ -73,11 +73,11 @@ std::string analyze_report(const Function& function) {
   if (!forms.all_obligations().empty()) out += "  obligations\n";
   for (ObligationId id : forms.all_obligations().ids()) {
     const RangeObligation& row = forms.obligation(id);
-    out += "    o" + std::to_string(id.index()) + ": " + row.statement + "\n";
+    out += "    o" + std::to_string(id.index()) + ": " + forms.statement(id) + "\n";
     out += "        raised by " + print_instruction(function, row.instruction);
     if (unsigned line = line_of(function, row.source)) out += " (line " + std::to_string(line) + ")";
     out += std::string(": ") + discharge_text(row);
-    if (row.proved) out += ", " + row.reason;
+    if (row.proved) out += ", " + std::string(row.reason);
     out += '\n';
     if (!row.proved)
       if (const std::string& predicate = forms.launch_predicate(id); !predicate.empty())
@@ -138,11 +138,11 @@ std::string analyze_report_json(const Function& function) {
     const RangeObligation& obligation = forms.obligation(id);
     Json row;
     row["id"] = id.index();
-    row["statement"] = obligation.statement;
+    row["statement"] = forms.statement(id);
     row["raised_by"] = print_instruction(function, obligation.instruction);
     if (unsigned line = line_of(function, obligation.source)) row["line"] = line;
     row["discharge"] = discharge_text(obligation);
-    if (obligation.proved) row["reason"] = obligation.reason;
+    if (obligation.proved) row["reason"] = std::string(obligation.reason);
     if (const std::string& predicate = forms.launch_predicate(id); !predicate.empty()) row["when"] = predicate;
     root["obligations"].push_back(row);
   }
