@@ -102,7 +102,7 @@ struct Rewrite {
       if (entry.discharge == transforms::Discharge::proved) continue;
       bool found = false;
       for (ir::ObligationId id : forms.all_obligations().ids()) {
-        if (forms.obligation(id).statement != entry.statement) continue;
+        if (forms.statement(id) != entry.statement) continue;
         found = true;
         if (!forms.evaluate(id, launch)) return false;
       }
