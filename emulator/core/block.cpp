@@ -124,6 +124,8 @@ void Block::start(uint64_t linear_index) {
   barriers.fill({});
   live_warps = launch->warps;
   whole_waiting = 0;
+  handed_on_ = nullptr;
+  began_a_round_ = false;
   waits_whole_ = !checker && !launch->machine && !launch->request->cluster && !image->clustered;
   next_to_start_ = 0;
   fuel = static_cast<int64_t>(std::min<uint64_t>(launch->request->fuel, INT64_MAX));
@@ -188,11 +190,23 @@ void Block::start_warp(Warp& warp) {
   warp.splits.push_back({entry.code.data(), &warp.root, warp.live, no_meeting, SplitState::runnable, 0});
 }
 
-void Block::run_warp(Warp& warp) {
-  warp.state = WarpState::runnable;
-  const MicroOp* op = warp.behind_barrier ? std::exchange(warp.behind_barrier, nullptr) : warp.next_split();
-  if (observer) [[unlikely]]
-    return run_warp_observed(warp, op);
+Warp& Block::run_warp(Warp& first) {
+  Warp* current = &first;
+  first.state = WarpState::runnable;
+  const MicroOp* op = first.behind_barrier ? std::exchange(first.behind_barrier, nullptr) : first.next_split();
+  if (observer) [[unlikely]] {
+    run_warp_observed(first, op);
+    return first;
+  }
+  for (;;) {
+    run_from(*current, op);
+    if (!handed_on_) return *current;
+    current = std::exchange(handed_on_, nullptr);
+    op = handed_on_at_;
+  }
+}
+
+void Block::run_from(Warp& warp, const MicroOp* op) {
   while (op) {
     uint32_t mask = warp.active;
     if (op->guard) {
@@ -291,6 +305,16 @@ void Block::release_whole() {
   whole_waiting = 0;
   for (Warp& warp : warps)
     if (warp.behind_barrier) warp.state = WarpState::runnable;
+}
+
+Warp* Block::take_next_turn(const Warp& warp) {
+  const bool begins_round = warp.index + 1 == warps.size();
+  const uint32_t number = begins_round ? 0 : warp.index + 1;
+  if (number >= next_to_start_) return nullptr;
+  Warp& next = warps[number];
+  if (!next.behind_barrier || next.state != WarpState::runnable) return nullptr;
+  began_a_round_ |= begins_round;
+  return &next;
 }
 
 void Block::unfold_whole() {
@@ -392,20 +416,28 @@ BlockState Block::run_warps() {
       } else if (warp.state != WarpState::runnable && warp.state != WarpState::yielded) {
         continue;
       }
-      run_warp(warp);
-      switch (warp.state) {
+      Warp& last = run_warp(warp);
+      if (&last != &warp || began_a_round_) {
+        // All warps in between have arrived at a barrier.
+        spinning = spinning && !began_a_round_;
+        progress = !began_a_round_ || last.index != 0;
+        changed = true;
+        began_a_round_ = false;
+        number = last.index;
+      }
+      switch (last.state) {
       case WarpState::failed:
         return BlockState::failed;
       case WarpState::finished:
-        warp_finished(warp);
+        warp_finished(last);
         progress = changed = true;
         break;
       case WarpState::yielded:
         spinning = true;
-        changed = changed || !watch_progress || is_in_new_state(warp);
+        changed = changed || !watch_progress || is_in_new_state(last);
         break;
       default:
-        note_arrival(warp);
+        note_arrival(last);
         progress = changed = true;
       }
     }

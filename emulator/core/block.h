@@ -162,6 +162,15 @@ struct Block {
   }
   // Makes those that wait so wait as all others do.
   void unfold_whole();
+  // For a handler after waits_whole(): the warp whose turn is next, if it is to go on behind a barrier, as the handler
+  // then has it do at once. Returns nullptr if run_warps() has to choose.
+  Warp* take_next_turn(const Warp& warp);
+  // What a handler returns whose `warp`, not the one that it was called for, is to go on at `next`.
+  const MicroOp* hand_on(Warp& warp, const MicroOp* next) {
+    handed_on_ = &warp;
+    handed_on_at_ = next;
+    return nullptr;
+  }
   void complete_barrier_if_full(unsigned number);
   // False: the launch may take no more memory.
   bool take_memory(uint64_t bytes) { return share_.try_grow(bytes); }
@@ -211,7 +220,9 @@ struct Block {
   bool watch_memory = false;   // checker or count_memory: memory operations take the slow side road
 
 private:
-  void run_warp(Warp& warp);
+  // Returns the warp that had the last of the turns.
+  Warp& run_warp(Warp& warp);
+  void run_from(Warp& warp, const MicroOp* op);
   void run_warp_observed(Warp& warp, const MicroOp* op);
   const MicroOp* run_warp_unseen(Warp& warp, const MicroOp* op);
   void start_warp(Warp& warp);
@@ -221,7 +232,10 @@ private:
   void release_whole();
 
   MemoryShare share_;
-  bool waits_whole_ = false;                             // nothing observes how warps wait
+  bool waits_whole_ = false;  // nothing observes how warps wait
+  Warp* handed_on_ = nullptr; // see hand_on()
+  const MicroOp* handed_on_at_ = nullptr;
+  bool began_a_round_ = false;                           // a turn taken by take_next_turn() is that of the first warp
   std::vector<std::unique_ptr<Activation>> activations_; // a failed block leaves some in use
   std::vector<Activation*> free_activations_;
   std::vector<std::byte>* thread_specials_;

@@ -15,7 +15,9 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <set>
+#include <utility>
 
 namespace ptxrewrite::emulator {
 namespace generated {
@@ -388,47 +390,71 @@ const MicroOp* call_access(Warp* warp, const MicroOp* op, uint32_t mask, Address
   return call_one(warp, op, mask);
 }
 
-CodeContext context_for(Warp& warp, const MicroOp* meeting, EntryCode& code) {
-  Block& block = *warp.block;
-  CodeContext context;
-  context.registers = warp.activation->registers;
-  context.thread_specials = warp.base[static_cast<unsigned>(LaneBase::thread_special)];
-  context.block_specials = warp.base[static_cast<unsigned>(LaneBase::block_special)];
-  context.parameters = block.parameters.data();
-  context.shared = block.shared;
-  context.shared_bytes = block.shared_bytes;
-  context.ranges = block.sites.empty() ? nullptr : &block.sites.front().range;
-  context.ops = warp.activation->function->code.data();
-  context.constant_bank = block.image->constant_bank.data();
-  context.tables = &LaneTables::get();
-  context.call = &call_one;
-  context.call_access = &call_access;
-  context.guesses = code.guesses.data();
-  context.regions = block.counters->regions.data();
-  context.guards = block.counters->guards.data();
-  context.meeting = meeting;
-  context.fuel = code.allowance(block.fuel);
-  context.warp = &warp;
-  context.active = warp.active;
-  context.live = warp.live;
-  return context;
-}
+// A context that is written when the first code is called: most entries of some kernels have none, and clearing it
+// costs as much as interpreting an instruction.
+struct LateContext {
+  union {
+    CodeContext context;
+  };
+  const DecodedFunction* function = nullptr; // whose code it is for
 
-// The handler of region entries while the launch lasts.
-const MicroOp* enter(Warp& warp, const MicroOp& op) {
+  LateContext() {}
+  CodeContext& of(Warp& warp) {
+    if (function != warp.activation->function) begin(*warp.block, *(function = warp.activation->function));
+    context.registers = warp.activation->registers;
+    context.thread_specials = warp.base[static_cast<unsigned>(LaneBase::thread_special)];
+    context.warp = &warp;
+    context.active = warp.active;
+    context.live = warp.live;
+    return context;
+  }
+
+private:
+  void begin(Block& block, const DecodedFunction& code_of) {
+    new (&context)
+        CodeContext{.registers = nullptr,
+                    .thread_specials = nullptr,
+                    .block_specials = block.warps.front().base[static_cast<unsigned>(LaneBase::block_special)],
+                    .parameters = block.parameters.data(),
+                    .shared = block.shared,
+                    .shared_bytes = block.shared_bytes,
+                    .ranges = block.sites.empty() ? nullptr : &block.sites.front().range,
+                    .ops = code_of.code.data(),
+                    .constant_bank = block.image->constant_bank.data(),
+                    .tables = &LaneTables::get(),
+                    .call = &call_one,
+                    .call_access = &call_access,
+                    .guesses = nullptr,
+                    .regions = block.counters->regions.data(),
+                    .guards = block.counters->guards.data(),
+                    .meeting = nullptr,
+                    .fuel = 0,
+                    .next = nullptr,
+                    .warp = nullptr,
+                    .active = 0,
+                    .live = 0};
+  }
+};
+
+// Runs code of the region entry `op`, if there is some for this warp and fuel for it, and sets `next`.
+bool run_code(Warp& warp, const MicroOp& op, LateContext& late, const MicroOp*& next) {
   Block& block = *warp.block;
   RegionEntry& entry = *std::bit_cast<RegionEntry*>(op.immediate);
   const MicroOp* meeting = meeting_of(warp);
-  if (entry.is_meeting && meeting == &op) return warp.arrive(&op);
+  if (entry.is_meeting && meeting == &op) {
+    next = warp.arrive(&op);
+    return false;
+  }
   // Code of a full warp does not ask whether its lanes meet others: all are here.
-  if (warp.active == full_mask && meeting) [[unlikely]]
-    return entry.original(warp, op);
+  const bool is_elsewhere = warp.active == full_mask && meeting;
   for (const bool uniform : {true, false}) {
-    EntryCode* code = find_code(entry, warp, uniform);
+    EntryCode* code = is_elsewhere ? nullptr : find_code(entry, warp, uniform);
     if (!code || block.fuel < code->fuel) break;
-    CodeContext context = context_for(warp, meeting, *code);
-    const int64_t allowed = context.fuel;
-    const MicroOp* next = code->code(&context);
+    CodeContext& context = late.of(warp);
+    context.meeting = meeting;
+    context.guesses = code->guesses.data();
+    const int64_t allowed = context.fuel = code->allowance(block.fuel);
+    next = code->code(&context);
     add_to(code->entries, 1);
     if (next == not_for_this_warp) continue;
     const auto executed = static_cast<uint64_t>(allowed - context.fuel);
@@ -436,9 +462,38 @@ const MicroOp* enter(Warp& warp, const MicroOp& op) {
     block.clock += executed;
     block.counters->generated += executed;
     block.fuel -= allowed - context.fuel;
-    return next;
+    return true;
   }
-  return entry.original(warp, op);
+  next = entry.original(warp, op);
+  return false;
+}
+
+// The warp that goes on behind a barrier at which `warp`, about to execute `op`, has arrived at the cost of a counter.
+// Returns nullptr if there is none: then `op` is null if the warp has arrived.
+Warp* next_behind_barrier(Warp& warp, const MicroOp*& op) {
+  Block& block = *warp.block;
+  if (!op || warp.active != warp.live || !warp.splits.empty() || !is_plain_barrier(*op)) return nullptr;
+  const uint32_t number = warp.lanes<uint32_t>(op->source[0])[std::countr_zero(warp.active)];
+  if (number >= block.barriers.size() || !block.waits_whole(warp, number, op + 1)) return nullptr;
+  op = nullptr;
+  return block.take_next_turn(warp);
+}
+
+// The handler of region entries while the launch lasts. Code that ends at a barrier is followed by that of the warp
+// whose turn is next: warps take their turns in the order that the interpreter has, without going through it.
+const MicroOp* enter(Warp& first, const MicroOp& entry) {
+  Block& block = *first.block;
+  LateContext context;
+  Warp* warp = &first;
+  const MicroOp *op = &entry, *next = nullptr;
+  while (run_code(*warp, *op, context, next)) {
+    Warp* follower = next_behind_barrier(*warp, next);
+    if (!follower) break;
+    warp = follower;
+    op = next = std::exchange(warp->behind_barrier, nullptr);
+    if (op->handler != &enter) break;
+  }
+  return warp == &first ? next : block.hand_on(*warp, next);
 }
 
 // Is the launch observed in a way that only the interpreter supports?

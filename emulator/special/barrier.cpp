@@ -4,6 +4,7 @@
 #include "emulator/core/decode.h"
 #include "emulator/core/lanes.h"
 #include "emulator/core/machine.h"
+#include "emulator/special/known_handlers.h"
 
 #include <fmt/format.h>
 
@@ -126,6 +127,10 @@ void decode_barrier(Decoder& decoder, ir::InstructionId) {
 }
 
 } // namespace
+
+bool is_plain_barrier(const MicroOp& op) {
+  return op.handler == &barrier_sync && !op.guard && !op.source[1] && !op.source[2];
+}
 
 void add_barrier_operations(OperationTable& table) {
   // bar.warp is a warp function: special/warp_functions.cpp adds it before.

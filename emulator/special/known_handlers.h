@@ -24,6 +24,10 @@ struct PartHandler {
 };
 std::optional<PartHandler> part_handler(Handler handler);
 
+// Is this a barrier at which all warps of the block wait, without a guard (special/barrier.cpp)? source[0] is its
+// number.
+bool is_plain_barrier(const MicroOp& op);
+
 // Is this a bra that does not wait for other threads (special/control.cpp)? `immediate` is its target.
 bool is_plain_branch(const MicroOp& op);
 
