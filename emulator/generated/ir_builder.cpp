@@ -94,6 +94,11 @@ void Ir::store(Value value, Value place, unsigned alignment, Memory memory) {
   touches(stored, memory);
 }
 
+void Ir::prefetch(Value place) {
+  const Value reads = scalar_constant(32, 0), near = scalar_constant(32, 3), of_data = scalar_constant(32, 1);
+  touches(intrinsic("llvm.prefetch", {pointer()}, {place, reads, near, of_data}), Memory::device);
+}
+
 Value Ir::offset(Value place, Value bytes) {
   return llvm.BuildGEP2(builder, scalar(8), place, &bytes, 1, "");
 }

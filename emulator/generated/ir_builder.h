@@ -90,6 +90,8 @@ public:
   Value load(Type type, Value place, unsigned alignment, Memory memory = Memory::slot);
   void store(Value value, Value place, unsigned alignment, Memory memory = Memory::slot);
   Value touches(Value access, Memory memory);
+  // Of device memory, into all caches; any address will do.
+  void prefetch(Value place);
   // `bytes` behind a pointer; an address that is a number becomes a pointer.
   Value offset(Value place, Value bytes);
   Value offset(Value place, uint64_t bytes) { return offset(place, scalar_constant(64, bytes)); }

@@ -3,6 +3,7 @@
 // handler does the access, and finds the fault.
 #include "emulator/generated/emitter.h"
 
+#include "emulator/access/lane_moves.h"
 #include "emulator/core/address.h"
 
 namespace ptxrewrite::emulator::generated {
@@ -260,6 +261,10 @@ void Emitter::emit_full_warp(Access& access, bool is_store) {
 void Emitter::load_lines(Access& access, const std::vector<Value>& hosts) {
   const unsigned count = access.op->count, parts = static_cast<unsigned>(hosts.size());
   const Type part = ir_.llvm.VectorType(ir_.scalar(access.bits()), warp_size / parts * count);
+  const auto space = static_cast<Space>(access.op->flags & 0xff);
+  if (!quick_ && parts == 1 && count == 1 && (space == Space::global || space == Space::generic))
+    for (unsigned at = 0; at < warp_size * access.memory.bytes; at += cache_line)
+      ir_.prefetch(ir_.offset(hosts[0], prefetch_distance + at));
   std::vector<Value> loaded;
   for (Value host : hosts)
     loaded.push_back(ir_.load(part, host, access.memory.bytes, Memory::device));
