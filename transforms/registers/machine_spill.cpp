@@ -28,6 +28,7 @@ public:
     for (ir::BlockId block : spilled_.layout) {
       SpillPlace waiting;
       InstructionId last;
+      loaded_.clear();
       for (InstructionId id : spilled_.instructions_in(block)) {
         if (spilled_.instructions[id].kind != ir::InstructionKind::real) continue;
         if (id.index() < text_.instructions.size()) {
@@ -49,9 +50,17 @@ private:
     if (local && form.kind == ir::InstructionClass::store)
       ++place.stores;
     else if (local && form.kind == ir::InstructionClass::load)
-      ++place.loads;
+      place.loads += loaded_.insert(slot_of(id)).second ? 1 : 0;
     else if (form.opcode != ir::Opcode::mov)
       ++place.recomputed;
+  }
+
+  // Base and offset of the access.
+  std::pair<uint32_t, int64_t> slot_of(InstructionId id) const {
+    for (const ir::Operand& operand : spilled_.operands_of(id))
+      if (operand.is(ir::OperandKind::address) && operand.group_size() == 1)
+        return {(&operand)[1].id, operand.immediate};
+    return {};
   }
 
   void add(InstructionId id, const SpillPlace& place) {
@@ -67,6 +76,7 @@ private:
   const ir::Function& text_;
   const ir::Function& spilled_;
   MachineSpill& result_;
+  std::set<std::pair<uint32_t, int64_t>> loaded_; // in the block: what has been loaded stays in its register
 };
 
 // Estimates the spills of a large function without rewriting it: of the values that are live where the pressure is
