@@ -2,6 +2,7 @@
 #include "ir/machine/registers/schedule.h"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <set>
 #include <tuple>
@@ -312,6 +313,7 @@ std::vector<InstructionId> Scheduler::order_of(BlockId block, const ScheduleOpti
   const std::vector<uint32_t> places = options.goal == ScheduleGoal::few_registers
                                            ? order_for_few_registers(problem)
                                            : EarlyLoads(problem, static_cast<int>(options.live_limit)).run();
+  assert(places.size() == problem.size()); // a definition stands before its uses
   std::vector<InstructionId> order;
   for (uint32_t place : places)
     order.push_back(problem.graph.instructions[place]);

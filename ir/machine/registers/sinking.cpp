@@ -130,6 +130,7 @@ private:
     function_.remove(id);
     function_.insert_before(before, id);
     position_[id.index()] = place;
+    ordered_[place] = id; // what it reads goes in front of it, not behind it
     return true;
   }
 
