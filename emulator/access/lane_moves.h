@@ -24,11 +24,11 @@ struct KnownAccess {
   std::byte* host(unsigned lane) const { return first + pattern.host_distance[lane]; }
 };
 
-// Blocks run in order, and most loads of neighbouring blocks are of neighbouring data: so a load of global memory
-// fetches what lies this far behind it. The processor does not see the order by itself where each warp strides over the
-// whole array.
+// Bytes from the address of a load of global memory to the cache lines that it prefetches. Blocks run in the order of
+// their index and usually load consecutive memory. The host's own prefetcher does not detect this if each warp has a
+// large stride.
 inline constexpr unsigned prefetch_distance = 2048, cache_line = 64;
-// Any address is allowed: nothing is read.
+// Prefetching an unmapped address is harmless.
 inline void prefetch_behind(const std::byte* loaded, uint64_t bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(loaded) + prefetch_distance;
   for (uint64_t at = 0; at < bytes; at += cache_line)

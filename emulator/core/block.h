@@ -150,8 +150,9 @@ struct Block {
   std::string call_failure(const DecodedFunction& function) const;
   // All live lanes of the warp stand at barrier `number`: the warp has arrived.
   void warp_arrives(Warp& warp, unsigned number, uint32_t expected_warps);
-  // The same for a warp that is one split and waits for all warps of the block, at the cost of a counter: it goes on at
-  // `next`. False: another kind of arrival is due at this barrier, or somebody looks at the splits that wait.
+  // The same for a warp without other splits at a barrier of all warps of the block: only a counter is incremented, and
+  // the warp continues at `next`. Returns false if warps have arrived in another way, or if an observer needs the
+  // splits.
   bool waits_whole(Warp& warp, unsigned number, const MicroOp* next) {
     if (!waits_whole_ || (whole_waiting != 0 && whole_number != number) || barriers[number].in_use) return false;
     warp.behind_barrier = next;
@@ -160,12 +161,12 @@ struct Block {
     if (++whole_waiting == live_warps) release_whole();
     return true;
   }
-  // Makes those that wait so wait as all others do.
+  // Turns the warps that wait by waits_whole() into splits that wait at the barrier.
   void unfold_whole();
-  // For a handler after waits_whole(): the warp whose turn is next, if it is to go on behind a barrier, as the handler
-  // then has it do at once. Returns nullptr if run_warps() has to choose.
+  // For a handler after waits_whole(): the warp that run_warps() would run next, if that was released from a barrier;
+  // the handler runs it at once. Otherwise nullptr.
   Warp* take_next_turn(const Warp& warp);
-  // What a handler returns whose `warp`, not the one that it was called for, is to go on at `next`.
+  // The return value of a handler after which `warp`, instead of the handler's own warp, continues at `next`.
   const MicroOp* hand_on(Warp& warp, const MicroOp* next) {
     handed_on_ = &warp;
     handed_on_at_ = next;

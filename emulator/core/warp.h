@@ -92,8 +92,8 @@ struct Warp {
   bool arrived = false; // counted as arrived at the barrier where all of its live lanes are
   // barrier.cluster: lanes that have arrived in this phase, and lanes whose phase is over but that have not waited.
   uint32_t cluster_arrived = 0, cluster_passed = 0;
-  // Set: all its lanes wait at a barrier of the block, or may go on behind it, from here. This split is not in
-  // `splits`.
+  // If not null, all live lanes of the warp wait at a barrier of the block, or were released by it, and continue at
+  // this micro-operation. They are no entry of `splits`.
   const MicroOp* behind_barrier = nullptr;
   std::vector<Split> splits; // all but the running one
   std::vector<Meeting> meetings;

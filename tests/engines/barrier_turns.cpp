@@ -66,7 +66,8 @@ std::string text_of(const Shape& shape) {
          "; @%p bra LOOP;\nDONE: st.global.u32 [%r], %own;\nret;\n}\n";
 }
 
-// The warps in the order of their turns. The one that comes to a barrier last is followed by those behind it.
+// The order in which warps run up to the next barrier: first the warps with a higher index than the one that arrived
+// last, then the others from index 0, the last to arrive at the end.
 std::vector<uint32_t> order_of(const Shape& shape, uint32_t turn) {
   std::vector<uint32_t> early, late;
   for (uint32_t warp = 0; warp < shape.warps; ++warp)

@@ -57,7 +57,7 @@ private:
            !form.effects.volatile_result && address_of(id);
   }
 
-  // The address and, behind it, its base; nullptr if it has none or several parts.
+  // The address operand, which the operand of its base follows; nullptr if there is none, or if it has several parts.
   const Operand* address_of(InstructionId id) const {
     for (const Operand& operand : function_.operands_of(id))
       if (operand.is(OperandKind::address)) return operand.group_size() == 1 ? &operand : nullptr;

@@ -130,7 +130,7 @@ private:
     function_.remove(id);
     function_.insert_before(before, id);
     position_[id.index()] = place;
-    ordered_[place] = id; // what it reads goes in front of it, not behind it
+    ordered_[place] = id; // a definition that is moved to this place later is inserted before its reader
     return true;
   }
 

@@ -40,7 +40,8 @@ bool is_read(const LoweringContext& context, ValueId value) {
          });
 }
 
-// True if the uniform datapath computes the value. What is stored or an address is computed per lane.
+// True if the value is computed on the uniform datapath. From Hopper on, values that memory instructions read (as
+// address or data) are computed per lane.
 bool is_uniform_work(const LoweringContext& context, ValueId value) {
   const InstructionId id = context.values.definition(value);
   if (!id) return false;
