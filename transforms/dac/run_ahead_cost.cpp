@@ -47,7 +47,7 @@ RunAheadCost::RunAheadCost(const ir::LinearForms& forms, const ir::Machine& mach
                            std::shared_ptr<const ir::Lowering> lowering, unsigned threads, uint64_t shared_bytes)
     : forms_(forms), function_(forms.function()), machine_(machine), threads_(threads), shared_bytes_(shared_bytes),
       lowering_(std::move(lowering)),
-      registers_(ir::register_need(function_, machine.compute_capability, ir::OrdersTried::one).registers) {
+      registers_(ir::register_need(function_, *lowering_, machine.compute_capability).registers) {
   for (BlockId block : function_.layout)
     for (InstructionId id : function_.instructions_in(block))
       for (const ir::Operand& operand : function_.operands_of(id)) {

@@ -76,9 +76,9 @@ struct Pressures {
   uint32_t pending = 0; // if there are registers to spare
 };
 
-Pressures pressures_of(const Function& function, uint32_t compute_capability, bool issued_early) {
+Pressures pressures_of(const Function& function, const Lowering& lowering, uint32_t compute_capability,
+                       bool issued_early) {
   Pressures result;
-  const Lowering lowering = lower_as_written(function, compute_capability);
   const ControlFlow flow(function);
   const Liveness liveness(function, flow);
   BlockPressure pressure(function, lowering, compute_capability);
@@ -105,21 +105,28 @@ bool is_hardware_form(const Function& function) {
                              [](const Value& value) { return value.register_class != RegisterClass::general; });
 }
 
+// If registers are free, stores are pending and results are not overwritten at once.
+uint32_t with_reserved(uint32_t least, uint32_t pending, uint32_t compute_capability) {
+  const uint32_t reserved = heuristic(compute_capability, Heuristic::reserved_registers);
+  const uint32_t free = heuristic(compute_capability, Heuristic::overlap_registers);
+  return std::max(least + reserved, std::min(pending + reserved, free));
+}
+
 // The smaller of two orders' needs: of the text and of early loads. If registers are free, loads are early.
 RegisterNeed need_of(const Function& function, uint32_t compute_capability, OrdersTried orders) {
-  const auto limit = [&](Heuristic which) { return heuristic(compute_capability, which); };
-  const Pressures pressures = pressures_of(function, compute_capability, false);
+  const Pressures pressures =
+      pressures_of(function, lower_as_written(function, compute_capability), compute_capability, false);
   RegisterNeed need = pressures.least;
   uint32_t pending = std::max(need.registers, pressures.pending);
   if (orders == OrdersTried::all && function.is_ssa && !is_hardware_form(function)) {
     Function early = function;
     schedule(early, compute_capability, {.goal = ScheduleGoal::early_loads, .live_limit = 255});
-    const Pressures of_early = pressures_of(early, compute_capability, true);
+    const Pressures of_early =
+        pressures_of(early, lower_as_written(early, compute_capability), compute_capability, true);
     need.registers = std::min(need.registers, of_early.least.registers);
     pending = std::max(pending, of_early.pending);
   }
-  const uint32_t reserved = limit(Heuristic::reserved_registers), free = limit(Heuristic::overlap_registers);
-  need.registers = std::max(need.registers + reserved, std::min(pending + reserved, free));
+  need.registers = with_reserved(need.registers, pending, compute_capability);
   return need;
 }
 
@@ -161,10 +168,18 @@ RegisterNeed own_need(const Function& function, uint32_t compute_capability, Ord
 // Instructions of called functions that are looked at: all kernels of a file may call the same ones.
 constexpr size_t most_of_called = 4'000;
 
-} // namespace
+// By a lowering of this function: for its text with computations at their readers.
+RegisterNeed need_by(const Function& function, const Lowering& lowering, uint32_t compute_capability) {
+  Function sunk = function;
+  if (sunk.is_ssa && !function.module().hardware_form) sink_computations(sunk, false);
+  const Pressures pressures = pressures_of(sunk, lowering, compute_capability, false);
+  RegisterNeed need = pressures.least;
+  need.registers = with_reserved(need.registers, std::max(need.registers, pressures.pending), compute_capability);
+  return need;
+}
 
-RegisterNeed register_need(const Function& function, uint32_t compute_capability, OrdersTried orders) {
-  RegisterNeed need = own_need(function, compute_capability, orders);
+// Raises the need to that of the functions that it calls, and limits it to the machine's registers.
+RegisterNeed with_called(const Function& function, RegisterNeed need, uint32_t compute_capability, OrdersTried orders) {
   size_t looked_at = 0;
   for (const Function* called : called_functions(function)) {
     looked_at += called->instructions.size();
@@ -177,6 +192,16 @@ RegisterNeed register_need(const Function& function, uint32_t compute_capability
   need.beyond = need.registers > most ? need.registers - most : 0;
   need.registers = std::min(need.registers, most);
   return need;
+}
+
+} // namespace
+
+RegisterNeed register_need(const Function& function, uint32_t compute_capability, OrdersTried orders) {
+  return with_called(function, own_need(function, compute_capability, orders), compute_capability, orders);
+}
+
+RegisterNeed register_need(const Function& function, const Lowering& lowering, uint32_t compute_capability) {
+  return with_called(function, need_by(function, lowering, compute_capability), compute_capability, OrdersTried::one);
 }
 
 } // namespace ptxrewrite::ir

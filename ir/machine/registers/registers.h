@@ -11,6 +11,8 @@ namespace ptxrewrite::ir {
 // compare versions of a kernel.
 enum class OrdersTried : uint8_t { one, all };
 
+class Lowering;
+
 struct RegisterNeed {
   uint32_t registers = 0;  // of 32 bits, at the point of highest pressure (64-bit values: 2); up to most_registers()
   uint32_t predicates = 0; // at the point of highest pressure
@@ -27,5 +29,10 @@ constexpr uint32_t most_registers(uint32_t compute_capability) {
 // addresses plus a constant) take no register.
 RegisterNeed register_need(const Function& function, uint32_t compute_capability,
                            OrdersTried orders = OrdersTried::all);
+
+// The same for one order by the function's lowering (lowering.h), which is at hand where versions of a kernel are
+// weighed: the larger part of the time goes into lowering the function as the assembler prepares it. Values that this
+// preparation merges are counted where the text has them.
+RegisterNeed register_need(const Function& function, const Lowering& lowering, uint32_t compute_capability);
 
 } // namespace ptxrewrite::ir
