@@ -11,16 +11,21 @@ namespace ptxrewrite::ir {
 bool removable_when_unused(const Function& function, InstructionId id) {
   if (function.instructions[id].kind != InstructionKind::real) return false;
   const Form& form = function.form_of(id);
-  if (form.opaque || takes_from_queue(function, id)) return false;
+  if (form.opaque || !(form.effects.pure() || loads_kernel_parameter(function, id))) return false;
+  if (const ValueId guard = function.instructions[id].guard; guard && takes_from_queue(function, guard)) return false;
   bool writes = false;
-  for (const Operand& operand : function.operands_of(id))
-    writes |= operand.is_definition();
-  return writes && !reads_volatile_register(function, id) &&
-         (form.effects.pure() || loads_kernel_parameter(function, id));
+  for (const Operand& operand : function.operands_of(id)) {
+    if (operand.is_definition())
+      writes = true;
+    else if (is_volatile_register(operand) ||
+             (operand.is(OperandKind::value) && takes_from_queue(function, operand.as_value())))
+      return false;
+  }
+  return writes;
 }
 
-Liveliness::Liveliness(const Function& function, const ControlFlow& flow, const DefUse& def_use)
-    : function_(&function), flow_(&flow), def_use_(&def_use) {
+Liveliness::Liveliness(const Function& function, const ControlFlow& flow, std::span<const DefinitionSite> definitions)
+    : function_(&function), flow_(&flow), definitions_(definitions) {
   for (BlockId block : function.layout)
     for (InstructionId id : function.instructions_in(block))
       if (!removable_when_unused(function, id)) roots_.push_back(id);
@@ -39,7 +44,7 @@ Liveliness::Result Liveliness::compute(const Ignored& ignored, std::span<const V
       values.pop_back();
       if (result.values[value.index()]) continue;
       result.values[value.index()] = true;
-      const DefinitionSite& site = def_use_->definition(value);
+      const DefinitionSite& site = definitions_[value.index()];
       if (site.is_parameter()) {
         for (EdgeId edge : flow_->predecessors(site.block))
           if (site.parameter < function.edges[edge].arguments.count)
@@ -109,8 +114,8 @@ void ReaderCounts::undo() {
 
 size_t remove_dead_code(Function& function) {
   ControlFlow flow(function);
-  DefUse def_use(function);
-  Liveliness::Result live = Liveliness(function, flow, def_use).compute();
+  const std::vector<DefinitionSite> definitions = definition_sites(function);
+  Liveliness::Result live = Liveliness(function, flow, definitions).compute();
   size_t removed = 0;
   for (BlockId block : function.layout) {
     for (InstructionId id : function.instructions_in(block)) {

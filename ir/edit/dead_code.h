@@ -19,7 +19,8 @@ bool removable_when_unused(const Function& function, InstructionId instruction);
 // so that a pass can query repeatedly what would be dead if certain operands were not read.
 class Liveliness {
 public:
-  Liveliness(const Function& function, const ControlFlow& flow, const DefUse& def_use);
+  // `definitions`: of def_use.h; they and the others must outlive this object.
+  Liveliness(const Function& function, const ControlFlow& flow, std::span<const DefinitionSite> definitions);
 
   // Returns true for operands to be treated as not read: (instruction, index in its operand list).
   using Ignored = std::function<bool(InstructionId, size_t)>;
@@ -36,7 +37,7 @@ public:
 private:
   const Function* function_;
   const ControlFlow* flow_;
-  const DefUse* def_use_;
+  std::span<const DefinitionSite> definitions_;
   std::vector<InstructionId> roots_;
 };
 

@@ -25,16 +25,39 @@ template <class Visit> void for_each_use_site(const Function& function, Visit&& 
   }
 }
 
+// A register that no path has written yet counts as defined in the entry block.
+void place_undefined(const Function& function, std::vector<DefinitionSite>& definitions) {
+  if (function.layout.empty()) return;
+  for (ValueId value : function.values.ids())
+    if (function.values[value].is_undefined) definitions[value.index()].block = function.entry();
+}
+
+void add_parameters(const Function& function, BlockId block, std::vector<DefinitionSite>& definitions) {
+  std::span<const ValueId> parameters = function.parameters(block);
+  for (uint32_t i = 0; i < parameters.size(); ++i)
+    definitions[parameters[i].index()] = {{}, block, i};
+}
+
 } // namespace
+
+std::vector<DefinitionSite> definition_sites(const Function& function) {
+  assert(function.is_ssa);
+  std::vector<DefinitionSite> definitions(function.values.size());
+  for (BlockId block : function.layout) {
+    add_parameters(function, block, definitions);
+    for (InstructionId id : function.instructions_in(block))
+      for_each_definition(function, id, [&](ValueId value) { definitions[value.index()] = {id, block}; });
+  }
+  place_undefined(function, definitions);
+  return definitions;
+}
 
 DefUse::DefUse(const Function& function) {
   assert(function.is_ssa);
   definitions_.resize(function.values.size());
   use_start_.assign(function.values.size() + 1, 0);
   for (BlockId block : function.layout) {
-    std::span<const ValueId> parameters = function.parameters(block);
-    for (uint32_t i = 0; i < parameters.size(); ++i)
-      definitions_[parameters[i].index()] = {{}, block, i};
+    add_parameters(function, block, definitions_);
     for (InstructionId id : function.instructions_in(block)) {
       for (const Operand& operand : function.operands_of(id)) {
         if (!operand.is(OperandKind::value)) continue;
@@ -50,11 +73,7 @@ DefUse::DefUse(const Function& function) {
       for (ValueId argument : function.arguments(edge))
         ++use_start_[argument.index() + 1];
   }
-  // A register that no path has written yet counts as defined in the entry block, so that every value that is read has
-  // a block, and this block dominates the uses.
-  if (!function.layout.empty())
-    for (ValueId value : function.values.ids())
-      if (function.values[value].is_undefined) definitions_[value.index()].block = function.entry();
+  place_undefined(function, definitions_);
   for (size_t i = 0; i + 1 < use_start_.size(); ++i)
     use_start_[i + 1] += use_start_[i];
   uses_.resize(use_start_.back());

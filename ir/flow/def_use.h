@@ -22,10 +22,15 @@ struct Use {
   static constexpr uint32_t guard_index = UINT32_MAX;
 };
 
+// By ValueId. A register that no path has written yet counts as defined in the entry block, so that every value that is
+// read has a block, and this block dominates the uses.
+std::vector<DefinitionSite> definition_sites(const Function& function);
+
 class DefUse {
 public:
   explicit DefUse(const Function& function);
   const DefinitionSite& definition(ValueId value) const { return definitions_[value.index()]; }
+  std::span<const DefinitionSite> definitions() const { return definitions_; }
   std::span<const Use> uses(ValueId value) const {
     uint32_t begin = use_start_[value.index()];
     return std::span(uses_).subspan(begin, use_start_[value.index() + 1] - begin);

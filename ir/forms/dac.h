@@ -33,6 +33,9 @@ ValueId add_queue_value(Function& function, RegisterClass register_class, uint32
 // True if an operand or the guard of the instruction dequeues. Such an instruction must not be removed, repeated or
 // moved.
 bool takes_from_queue(const Function& function, InstructionId instruction);
+inline bool takes_from_queue(const Function& function, ValueId read) {
+  return is_queue(function.values[read].register_class);
+}
 
 // An instruction's part in a transfer between the streams.
 enum class CrossingKind : uint8_t { data, address, predicate, given_predicate };

@@ -49,7 +49,7 @@ private:
 struct NeededCode {
   NeededCode(const ir::Function& function, AnalysisCache& analyses)
       : forms(analyses.of<ir::LinearForms>(function)),
-        result(ir::Liveliness(function, forms.control_flow(), forms.def_use()).compute()) {}
+        result(ir::Liveliness(function, forms.control_flow(), forms.def_use().definitions()).compute()) {}
 
   const ir::LinearForms& forms;
   ir::Liveliness::Result result;

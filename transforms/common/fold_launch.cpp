@@ -48,17 +48,19 @@ public:
   Round(ir::Function& function, const KnownLaunch& known)
       : function_(function), known_(known), forms_(function), thread_() {}
 
+  // Returns true if another round may find more values.
   bool run(FoldCounts& counts) {
     find_values();
     decide_comparisons();
-    bool changed = place_literals(counts);
+    place_literals(counts);
     ir::Replacements replacements;
     place_parameters(replacements, counts);
-    changed |= choose(replacements);
+    bool further = !placed_.empty() && (reaches_unknown_form() || may_combine_predicates());
+    further |= choose(replacements);
     counts.conditions += predicates_.size();
-    changed |= ir::fold_guards(function_, predicates_, replacements);
-    changed |= replace(function_, replacements);
-    return changed;
+    further |= ir::fold_guards(function_, predicates_, replacements);
+    further |= replace(function_, replacements);
+    return further;
   }
 
 private:
@@ -155,12 +157,13 @@ private:
       return;
     if (predicates_.contains(operands[0].as_value())) return;
     const auto left = side(id, operands[1]), right = side(id, operands[2]);
-    if (!left || !right || left->bits.has_value() == right->bits.has_value()) return;
+    if (!left || !right || (!left->bits && !right->bits)) return;
+    const bool mirrored = !right->bits; // the known side is the left one
     const unsigned width = ir::bit_width(form.type());
     const bool is_signed = ir::is_signed(form.type()) && !form.has(Modifier::lo) && !form.has(Modifier::ls) &&
                            !form.has(Modifier::hi) && !form.has(Modifier::hs);
-    const Side& known = left->bits ? *left : *right;
-    const LinearForm& unknown = left->bits ? right->form : left->form;
+    const Side& known = mirrored ? *left : *right;
+    const LinearForm& unknown = mirrored ? right->form : left->form;
     if (unknown.width != width || known.form.width != width) return;
     const Interval all = is_signed ? ir::signed_range(width) : ir::unsigned_range(width);
     Int128 limit = static_cast<Int128>(*known.bits);
@@ -170,7 +173,6 @@ private:
     const bool at_most = below || at || lies(unknown, {all.low, limit}, id);
     const bool at_least = above || at || lies(unknown, {limit, all.high}, id);
     // Normalizes to `unknown REL literal`; the literal may be on the left.
-    const bool mirrored = left->bits.has_value();
     auto is = [&](Modifier one, Modifier two, Modifier mirror_one, Modifier mirror_two) {
       return mirrored ? form.has(mirror_one) || form.has(mirror_two) : form.has(one) || form.has(two);
     };
@@ -215,8 +217,7 @@ private:
     return Operand::integer(static_cast<int64_t>(bits << unused) >> unused);
   }
 
-  bool place_literals(FoldCounts& counts) {
-    bool changed = false;
+  void place_literals(FoldCounts& counts) {
     for (BlockId block : function_.layout)
       for (InstructionId id : function_.instructions_in(block)) {
         if (function_.instructions[id].kind != InstructionKind::real || is_literal_move(function_, id)) continue;
@@ -231,10 +232,9 @@ private:
         ir::Builder(function_).before(id).standing_for(id).emit(
             mnemonic, {Operand::definition(result.as_value()), literal(result.as_value(), found->second)});
         function_.remove(id);
+        placed_.push_back(result.as_value());
         ++counts.literals;
-        changed = true;
       }
-    return changed;
   }
 
   void place_parameters(ir::Replacements& replacements, FoldCounts& counts) {
@@ -249,8 +249,64 @@ private:
         const ValueId value = function_.add_value(copy);
         builder.emit(mnemonic, {Operand::definition(value), literal(parameter, found->second)});
         replacements[parameter] = value;
+        placed_.push_back(parameter);
         ++counts.literals;
       }
+  }
+
+  // May its form be of another kind if an operand is a literal instead of an expression with the same number? Values
+  // from memory, floating-point values and predicates do not depend on how the form of an operand is written.
+  bool may_be_refined(ValueId value) const {
+    const LinearForm& form = forms_.form(value);
+    return form.varies || form.kind > ir::ValueClass::linear_loop;
+  }
+
+  bool carries_form(ValueId value) const {
+    const ir::ScalarType type = function_.values[value].type;
+    return type != ir::ScalarType::pred && !ir::is_float(type);
+  }
+
+  // Does a value that is computed from a new literal have a form that the literal may refine? The other forms are known
+  // already: the number was in them as an expression, which the launch determines.
+  bool reaches_unknown_form() const {
+    std::vector<ValueId> work = placed_;
+    std::vector<bool> seen(function_.values.size());
+    bool found = false;
+    const auto visit = [&](ValueId value) {
+      if (!carries_form(value) || seen[value.index()]) return;
+      seen[value.index()] = true;
+      found |= may_be_refined(value);
+      work.push_back(value);
+    };
+    while (!found && !work.empty()) {
+      const ValueId value = work.back();
+      work.pop_back();
+      for (const ir::Use& use : forms_.def_use().uses(value)) {
+        if (use.edge)
+          visit(function_.parameters(function_.edges[use.edge].to)[use.index]);
+        else if (computes(use.instruction))
+          ir::for_each_definition(function_, use.instruction, visit);
+      }
+    }
+    return found;
+  }
+
+  // Is an unknown predicate computed from one that was decided by its bounds? The analysis knows the latter by its form
+  // once the sides of the comparison are literals.
+  bool may_combine_predicates() const {
+    return std::ranges::any_of(predicates_, [&](const auto& known) {
+      return std::ranges::any_of(forms_.def_use().uses(known.first), [&](const ir::Use& use) {
+        bool unknown = use.edge.valid();
+        if (use.instruction && use.index != ir::Use::guard_index && computes(use.instruction))
+          ir::for_each_definition(function_, use.instruction,
+                                  [&](ValueId value) { unknown |= !predicates_.contains(value); });
+        return unknown;
+      });
+    });
+  }
+
+  bool computes(InstructionId id) const {
+    return function_.instructions[id].kind == InstructionKind::real && function_.form_of(id).effects.pure();
   }
 
   // Replaces selp with a known predicate.
@@ -278,6 +334,7 @@ private:
   const KnownLaunch& known_;
   ir::LinearForms forms_;
   ir::ThreadPosition thread_;
+  std::vector<ValueId> placed_; // values that a literal replaces
   std::map<ValueId, uint64_t> literals_;
   ir::KnownPredicates predicates_;
 };
@@ -286,17 +343,18 @@ private:
 
 FoldCounts fold_for_launch(ir::Function& function, const KnownLaunch& known) {
   FoldCounts counts;
-  for (bool changed = true; changed;) {
+  for (bool further = true; further;) {
     FoldCounts round;
-    changed = Round(function, known).run(round);
+    further = Round(function, known).run(round);
     counts.literals += round.literals;
     counts.conditions = std::max(counts.conditions, round.conditions);
-    counts.blocks += ir::remove_unreachable_blocks(function);
+    const size_t unreachable = ir::remove_unreachable_blocks(function);
+    counts.blocks += unreachable;
     ir::Replacements replacements;
     ir::find_needless_parameters(function, replacements);
-    replace(function, replacements);
-    changed |= ir::remove_needless_jumps(function);
-    changed |= ir::remove_dead_code(function) != 0;
+    further |= replace(function, replacements) || unreachable != 0;
+    ir::remove_needless_jumps(function);
+    ir::remove_dead_code(function);
   }
   return counts;
 }

@@ -278,8 +278,11 @@ ExpressionId ExpressionPool::zero(unsigned width) {
 }
 
 ExpressionId ExpressionPool::literal(unsigned width, uint64_t value) {
-  std::vector<ExpressionTerm> none;
-  return intern_sum(width, value, none);
+  Expression row;
+  row.kind = ExpressionKind::sum;
+  row.width = static_cast<uint8_t>(width);
+  row.offset = static_cast<int64_t>(low_bits(value, width));
+  return intern(row, {}, {});
 }
 
 ExpressionId ExpressionPool::parameter(unsigned width, unsigned index, unsigned byte_offset) {
@@ -340,10 +343,12 @@ ExpressionId ExpressionPool::negate(ExpressionId a) {
 }
 
 ExpressionId ExpressionPool::multiply_literal(ExpressionId a, uint64_t factor) {
-  std::vector<ExpressionTerm> list;
+  if (factor == 1 || is_zero(a)) return a;
+  if (factor == 0) return zero(width(a));
+  term_list_.clear();
   uint64_t constant = 0;
-  append_terms(a, factor, list, constant);
-  return intern_sum(width(a), constant, list);
+  append_terms(a, factor, term_list_, constant);
+  return intern_sum(width(a), constant, term_list_);
 }
 
 ExpressionId ExpressionPool::multiply(ExpressionId a, ExpressionId b) {

@@ -130,7 +130,10 @@ public:
   // The value of a literal, zero-extended.
   std::optional<uint64_t> literal_value(ExpressionId id) const;
   bool is_literal(ExpressionId id, uint64_t value) const;
-  bool is_zero(ExpressionId id) const { return is_literal(id, 0); }
+  bool is_zero(ExpressionId id) const {
+    const Expression& row = expressions_[id];
+    return row.kind == ExpressionKind::sum && row.terms.empty() && row.offset == 0;
+  }
   // Number of low bits that are zero in every launch; the width for 0.
   unsigned trailing_zeros(ExpressionId id) const { return expressions_[id].trailing_zeros; }
   // Larger expressions cost too much: the analysis replaces them by opaque values.

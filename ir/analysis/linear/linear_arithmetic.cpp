@@ -71,11 +71,15 @@ LinearFormId State::block_uniform(unsigned width, bool varies) {
 }
 
 LinearFormId State::uniform(ExpressionId expression) {
+  if (expression.index() >= uniform_forms.size())
+    uniform_forms.resize(std::max(pool.size(), expression.index() + size_t(1)));
+  LinearFormId& known = uniform_forms[expression.index()];
+  if (known) return known;
   LinearForm form;
   form.width = static_cast<uint8_t>(pool.width(expression));
   form.coefficients.fill(pool.zero(form.width));
   form.coefficients[form_index::constant] = expression;
-  return classified(form);
+  return known = classified(form);
 }
 
 LinearFormId State::index_form(unsigned place, unsigned width) {

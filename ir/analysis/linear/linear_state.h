@@ -157,7 +157,8 @@ struct LinearForms::State {
   std::string loop_name(LoopId loop) const { return "k" + std::to_string(loop.index()); }
 
   HashIndex forms_by_hash;
-  std::vector<LinearFormId> any_forms; // by width
+  std::vector<LinearFormId> any_forms;     // by width
+  std::vector<LinearFormId> uniform_forms; // by ExpressionId: those that were asked for
   std::map<std::vector<ObligationId>, ObligationSetId> set_index;
   std::map<std::pair<ObligationSetId, ObligationSetId>, ObligationSetId> union_index;
   std::map<std::tuple<uint32_t, uint32_t, Int128, Int128, uint32_t>, ObligationId> obligation_index;

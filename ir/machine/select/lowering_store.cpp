@@ -12,23 +12,19 @@ namespace {
 constexpr size_t most_entries = 64;
 constexpr size_t most_instructions = 1'000'000;
 
-// Two running hashes of the same words with different multipliers, folded after each step.
+// 128 running bits: each word is mixed by a product of 128 bits, whose halves both stay.
 class ContentHasher {
 public:
   void add(uint64_t word) {
-    first_ = folded(first_ ^ word, 0x9E3779B97F4A7C15);
-    second_ = folded(second_ + word, 0xD6E8FEB86659FD93) + 1;
+    __extension__ using Wide = unsigned __int128;
+    const Wide product = Wide(word ^ first_) * (second_ | 1);
+    first_ = static_cast<uint64_t>(product >> 64) ^ second_;
+    second_ = static_cast<uint64_t>(product) + word + 0x9E3779B97F4A7C15;
   }
   void add(uint64_t high, uint64_t low) { add(high << 32 | low); }
   ContentHash result() const { return {first_, second_}; }
 
 private:
-  static uint64_t folded(uint64_t value, uint64_t factor) {
-    __extension__ using Wide = unsigned __int128;
-    const Wide product = Wide(value ^ std::rotl(value, 32)) * factor;
-    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-  }
-
   uint64_t first_ = 0x243F6A8885A308D3, second_ = 0x13198A2E03707344;
 };
 
