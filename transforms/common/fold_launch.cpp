@@ -25,17 +25,29 @@ using ir::Operand;
 using ir::OperandKind;
 using ir::ValueId;
 
+// Is there an atom in the expression for which `is_meant` holds?
+template <class Test> bool mentions(const ir::ExpressionPool& pool, ExpressionId id, const Test& is_meant) {
+  const ir::Expression& row = pool[id];
+  if (row.kind == ir::ExpressionKind::sum)
+    return std::ranges::any_of(pool.terms(id), [&](const ir::ExpressionTerm& term) {
+      return std::ranges::any_of(pool.factors(term.monomial),
+                                 [&](ExpressionId factor) { return mentions(pool, factor, is_meant); });
+    });
+  return is_meant(row) || std::ranges::any_of(pool.operands(id),
+                                              [&](ExpressionId operand) { return mentions(pool, operand, is_meant); });
+}
+
 // Does the value of the expression depend on the number of blocks?
 bool mentions_grid(const ir::ExpressionPool& pool, ExpressionId id) {
-  const ir::Expression& row = pool[id];
-  if (row.kind == ir::ExpressionKind::special) return ir::SpecialRegister(row.payload) != ir::SpecialRegister::ntid;
-  if (row.kind == ir::ExpressionKind::sum) {
-    for (const ir::ExpressionTerm& term : pool.terms(id))
-      for (ExpressionId factor : pool.factors(term.monomial))
-        if (mentions_grid(pool, factor)) return true;
-    return false;
-  }
-  return std::ranges::any_of(pool.operands(id), [&](ExpressionId operand) { return mentions_grid(pool, operand); });
+  return mentions(pool, id, [](const ir::Expression& atom) {
+    return atom.kind == ir::ExpressionKind::special && ir::SpecialRegister(atom.payload) != ir::SpecialRegister::ntid;
+  });
+}
+
+// Does it contain a value that has no expression itself?
+bool mentions_value(const ir::ExpressionPool& pool, ExpressionId id) {
+  return !pool[id].evaluable &&
+         mentions(pool, id, [](const ir::Expression& atom) { return atom.kind == ir::ExpressionKind::value; });
 }
 
 const char* move_mnemonic(unsigned bits) {
@@ -254,11 +266,15 @@ private:
       }
   }
 
-  // May its form be of another kind if an operand is a literal instead of an expression with the same number? Values
-  // from memory, floating-point values and predicates do not depend on how the form of an operand is written.
+  // May its form be another one if an operand is a literal instead of an expression with the same number? Forms that
+  // consist of indices, parameters and extents are known already. Values from memory, floating-point values and
+  // predicates do not depend on how the form of an operand is written.
   bool may_be_refined(ValueId value) const {
     const LinearForm& form = forms_.form(value);
-    return form.varies || form.kind > ir::ValueClass::linear_loop;
+    if (form.varies || form.kind > ir::ValueClass::linear_loop || !form.has_coefficients()) return true;
+    const ir::ExpressionPool& pool = forms_.expressions();
+    return std::ranges::any_of(form.coefficients, [&](ExpressionId id) { return mentions_value(pool, id); }) ||
+           std::ranges::any_of(form.loops(), [&](const auto& loop) { return mentions_value(pool, loop.step); });
   }
 
   bool carries_form(ValueId value) const {

@@ -157,6 +157,26 @@ TEST_CASE("The pass reports no change exactly when nothing was removed") {
   CHECK(context.statistics["dce.removed"] == 1);
 }
 
+TEST_CASE("what takes an entry from a queue stays, by an operand or by its guard") {
+  const auto queue = [](Kernel& k, ScalarType type, RegisterClass which) {
+    const ValueId value = k.builder.new_value(type);
+    k.function.values[value].register_class = which;
+    k.function.values[value].is_undefined = true;
+    return value;
+  };
+  Kernel k;
+  const ValueId data = queue(k, ScalarType::u32, RegisterClass::queued_data);
+  const ValueId taken = queue(k, ScalarType::pred, RegisterClass::queued_predicate);
+  const InstructionId by_operand = k.builder.emit("add.u32", {Operand::definition(k.builder.new_value(ScalarType::u32)),
+                                                              Operand::value(data), Operand::integer(1)});
+  const InstructionId by_guard =
+      k.builder.emit("mov.u32", {Operand::definition(k.builder.new_value(ScalarType::u32)), Operand::integer(1)});
+  CHECK_FALSE(removable_when_unused(k.function, by_operand));
+  CHECK(removable_when_unused(k.function, by_guard));
+  k.function.instructions[by_guard].guard = taken;
+  CHECK_FALSE(removable_when_unused(k.function, by_guard));
+}
+
 TEST_CASE("readers that nobody needs do not count, nor do arguments of parameters that nobody reads") {
   // for (;;) counter = counter + one: the sum is only passed on to the next trip and never used.
   Kernel k;
@@ -178,7 +198,7 @@ TEST_CASE("readers that nobody needs do not count, nor do arguments of parameter
 
   const ControlFlow flow(k.function);
   const DefUse def_use(k.function);
-  const Liveliness::Result live = Liveliness(k.function, flow, def_use).compute();
+  const Liveliness::Result live = Liveliness(k.function, flow, def_use.definitions()).compute();
   const ReaderCounts counts(k.function, def_use, live);
   for (const ValueId value : {zero, one, counter, sum})
     CHECK(counts.readers(value) == 0);

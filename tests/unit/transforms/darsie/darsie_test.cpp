@@ -291,6 +291,26 @@ TEST_CASE("what cannot be specialised stays as it is, and says why") {
             "block=512") == "left as it is: its own directives exclude this block shape");
 }
 
+// Each needs a second look: what the branch tests is known only once the parameter is a literal in the text. The CPU's
+// arithmetic says that no thread takes the branch.
+TEST_CASE("a parameter's literal decides what is computed from it") {
+  const std::string head = "ld.param.u64 %rd1, [p];\nld.param.u32 %r1, [n];\nmov.u32 %r2, %tid.x;\n";
+  const std::string tail = "@%p1 bra DONE;\nst.global.u32 [%rd1], %r2;\nDONE:\nret;\n";
+  const std::string cases[] = {
+      "mov.u32 %r3, %ctaid.x;\nsetp.eq.u32 %p2, %r3, 3;\nselp.b32 %r4, %r1, 8, %p2;\nshl.b32 %r5, %r4, 2;\n"
+      "setp.ge.u32 %p1, %r5, 64;\n", // both values of the choice are 8
+      "ld.global.u32 %r3, [%rd1];\nsetp.eq.u32 %p2, %r3, 3;\nmov.u32 %r4, 8;\n@%p2 bra M;\nmov.u32 %r4, %r1;\nM:\n"
+      "shl.b32 %r5, %r4, 2;\nsetp.ge.u32 %p1, %r5, 64;\n", // both paths pass 8
+      "mov.u32 %r3, %nctaid.x;\nsetp.gt.u32 %p2, %r3, 3;\nsetp.eq.u32 %p3, %r1, 0;\nand.pred %p1, %p2, %p3;\n"};
+  for (const std::string& test : cases) {
+    const Specialised kernel = specialised(body(head + test + tail), "block=8,param.1=8\",force,cost=\"model");
+    const std::string text = text_of(*kernel.module, "k__darsie");
+    INFO(text);
+    CHECK(text.find("st.global.u32") != std::string::npos);
+    CHECK(text.find("DONE;") == std::string::npos);
+  }
+}
+
 TEST_CASE("a kernel for one launch that is worse is not kept, unless by force") {
   // By the model: fewer instructions.
   CHECK(specialised(bounds_checked, "block=32x4").report.statistics.at("darsie.specialised") == 1);
