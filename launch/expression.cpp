@@ -144,8 +144,9 @@ private:
 
   const BinaryOperator* next_operator() {
     skip_blanks();
+    if (at_ >= text_.size()) return nullptr;
     for (const BinaryOperator& row : binary_operators)
-      if (text_.substr(at_).starts_with(row.spelling)) return &row;
+      if (row.spelling[0] == text_[at_] && text_.substr(at_).starts_with(row.spelling)) return &row;
     return nullptr;
   }
 

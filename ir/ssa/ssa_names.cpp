@@ -4,6 +4,7 @@
 
 #include "ir/core/module.h"
 #include "ir/ssa/ssa_steps.h"
+#include "support/hash_index.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -19,6 +20,29 @@ struct Name {
   Symbol stem;
   uint32_t number = no_number;
   uint64_t key() const { return uint64_t{stem.index()} << 32 | number; }
+};
+
+// A set of names by their keys.
+class NameSet {
+public:
+  // Returns false if the name is in the set already.
+  bool insert(Name name) {
+    const uint64_t key = name.key();
+    if (contains(name)) return false;
+    index_.add(mixed(key), static_cast<uint32_t>(keys_.size()));
+    keys_.push_back(key);
+    return true;
+  }
+  bool contains(Name name) const {
+    const uint64_t key = name.key();
+    return index_.find(mixed(key), [&](uint32_t number) { return keys_[number] == key; }) != HashIndex::none;
+  }
+
+private:
+  static uint64_t mixed(uint64_t key) { return key * 0x9E3779B97F4A7C15; }
+
+  std::vector<uint64_t> keys_;
+  HashIndex index_;
 };
 
 // "%r12" is ("%r", 12); "%r012" is ("%r0", 12), "x" is ("x", none). Each spelling has exactly one such pair.
@@ -138,8 +162,8 @@ private:
     take_names(function_, names);
     names.for_each([&](Symbol name) {
       Name other = split(module_, module_.text(name));
-      taken_.insert(other.key());
-      others_.insert(other.key());
+      taken_.insert(other);
+      others_.insert(other);
       if (other.number != no_number) numbered_others_.insert(other.stem.index());
     });
   }
@@ -152,11 +176,11 @@ private:
         next = std::max(next, row.name.number + 1);
       }
     for (Register& row : registers_) {
-      if (!taken_.insert(row.name.key()).second) {
+      if (!taken_.insert(row.name)) {
         uint32_t& next = next_number_[row.name.stem.index()];
         do
           row.name.number = next++;
-        while (!taken_.insert(row.name.key()).second);
+        while (!taken_.insert(row.name));
       }
       function_.values[row.value].name = row.name.stem;
       function_.values[row.value].number = row.name.number;
@@ -180,7 +204,7 @@ private:
     Symbol stem = group[0]->name.stem;
     if (numbered_others_.count(stem.index()))
       for (uint32_t number = 0; number < count; ++number)
-        if (others_.count(Name{stem, number}.key())) return false;
+        if (others_.contains({stem, number})) return false;
     texts_.push_back(type_words(*group[0]) + std::string(module_.text(stem)) + "<" + std::to_string(count) + ">");
     return true;
   }
@@ -206,7 +230,7 @@ private:
   Function& function_;
   Module& module_;
   std::vector<Register> registers_; // by value
-  std::unordered_set<uint64_t> taken_, others_;
+  NameSet taken_, others_;
   std::unordered_set<uint32_t> numbered_others_;       // stems
   std::unordered_map<uint32_t, uint32_t> next_number_; // per stem
   std::vector<std::string> texts_;
