@@ -1,5 +1,5 @@
 // Lengauer and Tarjan's dominator algorithm on index graphs: forwards for dominators, and backwards from a virtual exit
-// for post-dominators.
+// for post-dominators; Cooper, Harvey and Kennedy's on the reverse post-order.
 #include "ir/flow/dominators.h"
 
 #include <algorithm>
@@ -236,6 +236,43 @@ std::vector<uint32_t> indices(const std::vector<BlockId>& blocks) {
   return result;
 }
 
+// Immediate dominators by position in the reverse post-order (Cooper, Harvey and Kennedy, section 3): passes over the
+// blocks until nothing changes, two for reducible graphs.
+std::vector<uint32_t> by_iteration(const Function& function, const ControlFlow& flow) {
+  const std::vector<BlockId>& order = flow.reverse_postorder();
+  std::vector<uint32_t> immediate(order.size(), none);
+  if (order.empty()) return immediate;
+  immediate[0] = 0;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t at = 1; at < order.size(); ++at) {
+      uint32_t common = none;
+      for (EdgeId edge : flow.predecessors(order[at])) {
+        uint32_t other = flow.position(function.edges[edge].from);
+        if (other == none || immediate[other] == none) continue;
+        if (common == none) common = other;
+        while (common != other)
+          if (common > other)
+            common = immediate[common];
+          else
+            other = immediate[other];
+      }
+      changed |= std::exchange(immediate[at], common) != common;
+    }
+  }
+  return immediate;
+}
+
+// The same for any number of blocks.
+std::vector<uint32_t> by_semidominators(const Function& function, const ControlFlow& flow) {
+  std::vector<std::pair<uint32_t, uint32_t>> edges;
+  const std::vector<BlockId>& order = flow.reverse_postorder();
+  for (uint32_t at = 0; at < order.size(); ++at)
+    for (EdgeId edge : function.successors(order[at]))
+      edges.push_back({at, flow.position(function.edges[edge].to)});
+  return LengauerTarjan(Graph(static_cast<uint32_t>(order.size()), edges), 0).run();
+}
+
 BlockId to_block(uint32_t index, uint32_t outside) {
   return index == none || index == outside ? BlockId() : BlockId(index);
 }
@@ -243,36 +280,51 @@ BlockId to_block(uint32_t index, uint32_t outside) {
 } // namespace
 
 DominatorTree::DominatorTree(const Function& function, const ControlFlow& flow) {
-  uint32_t count = static_cast<uint32_t>(function.blocks.size());
-  parent_.resize(count);
-  children_.resize(count);
-  enter_.assign(count, none);
-  leave_.assign(count, none);
-  depth_.assign(count, 0);
-  if (function.layout.empty()) return;
+  constexpr size_t few_blocks = 48;
+  number(function, flow,
+         flow.reverse_postorder().size() <= few_blocks ? by_iteration(function, flow)
+                                                       : by_semidominators(function, flow));
+}
 
-  std::vector<std::pair<uint32_t, uint32_t>> edges;
-  for (BlockId block : flow.reverse_postorder())
-    for (EdgeId edge : function.successors(block))
-      edges.push_back({block.index(), function.edges[edge].to.index()});
-  uint32_t root = function.entry().index();
-  std::vector<uint32_t> parent = LengauerTarjan(Graph(count, edges), root).run();
-  Tree tree(parent, indices(flow.reverse_postorder()), root);
-  for (uint32_t i = 0; i < count; ++i) {
-    parent_[i] = to_block(parent[i], none);
-    for (uint32_t child : tree.children[i])
-      children_[i].push_back(BlockId(child));
+void DominatorTree::number(const Function& function, const ControlFlow& flow, std::span<const uint32_t> immediate) {
+  const std::vector<BlockId>& order = flow.reverse_postorder();
+  const auto count = static_cast<uint32_t>(function.blocks.size()), size = static_cast<uint32_t>(order.size());
+  parent_.resize(count);
+  child_start_.assign(count + 1, 0);
+  enter_.assign(count, none);
+  last_.assign(count, none);
+  depth_.assign(count, 0);
+  if (size == 0) return;
+  // Blocks come behind their dominators: sizes of subtrees from the end, places from the start.
+  std::vector<uint32_t> below(size, 1), next(size);
+  for (uint32_t at = size; at-- > 1;) {
+    below[immediate[at]] += below[at];
+    ++child_start_[order[immediate[at]].index() + 1];
   }
-  enter_ = std::move(tree.enter);
-  leave_ = std::move(tree.leave);
-  depth_ = std::move(tree.depth);
+  std::partial_sum(child_start_.begin(), child_start_.end(), child_start_.begin());
+  children_.resize(size - 1);
+  std::vector<uint32_t> place(child_start_.begin(), child_start_.end() - 1);
+  for (uint32_t at = 0; at < size; ++at) {
+    const uint32_t block = order[at].index();
+    uint32_t enter = 0;
+    if (at > 0) {
+      const uint32_t up = immediate[at];
+      enter = std::exchange(next[up], next[up] + below[at]);
+      parent_[block] = order[up];
+      depth_[block] = depth_[order[up].index()] + 1;
+      children_[place[order[up].index()]++] = order[at];
+    }
+    next[at] = enter + 1;
+    enter_[block] = enter;
+    last_[block] = enter + below[at] - 1;
+  }
 }
 
 bool DominatorTree::dominates(BlockId upper, BlockId lower) const {
   if (upper == lower) return true;
   uint32_t u = upper.index(), l = lower.index();
   if (enter_[u] == none || enter_[l] == none) return false;
-  return enter_[u] <= enter_[l] && leave_[l] <= leave_[u];
+  return enter_[u] <= enter_[l] && enter_[l] <= last_[u];
 }
 
 PostDominatorTree::PostDominatorTree(const Function& function, const ControlFlow& flow) {

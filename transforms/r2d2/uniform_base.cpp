@@ -615,9 +615,14 @@ bool UniformBases::run() {
   return true;
 }
 
+// Or an edge against the order of the blocks, which makes a loop or something like it.
 bool has_loops(const ir::Function& function) {
   const ir::ControlFlow flow(function);
-  return !ir::LoopForest(function, flow, ir::DominatorTree(function, flow)).loops().empty();
+  return std::ranges::any_of(flow.reverse_postorder(), [&](BlockId block) {
+    return std::ranges::any_of(function.successors(block), [&](ir::EdgeId edge) {
+      return flow.position(function.edges[edge].to) <= flow.position(block);
+    });
+  });
 }
 
 } // namespace

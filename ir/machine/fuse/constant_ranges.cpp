@@ -63,7 +63,7 @@ void ConstantRanges::find_interruptions(std::vector<bool> interrupted) {
   std::vector<std::vector<BlockId>> next(interrupted.size()); // siblings in the tree that follow a block
   std::vector<BlockId> work;
   for (size_t i = order.size(); i-- > 0;) {
-    const std::vector<BlockId>& siblings = context_.dominators.children(order[i]);
+    const std::span<const BlockId> siblings = context_.dominators.children(order[i]);
     for (BlockId block : siblings)
       for (EdgeId edge : context_.flow.predecessors(block)) {
         const BlockId from = context_.function.edges[edge].from;
