@@ -46,22 +46,29 @@ bool is_plain(const ir::Function& function, InstructionId id) {
 
 class HalfFinder {
 public:
-  explicit HalfFinder(const ir::Function& function) : function_(function), def_use_(function) {}
+  explicit HalfFinder(const ir::Function& function) : function_(function) {}
 
-  std::vector<HalfOperation> run() const {
-    std::vector<HalfOperation> list;
+  std::vector<HalfOperation> run() {
+    std::vector<InstructionId> roots;
     for (ir::BlockId block : function_.layout)
       for (InstructionId id : function_.instructions_in(block))
-        if (std::optional<HalfOperation> found = at(id)) list.push_back(*std::move(found));
+        if (is_root(id)) roots.push_back(id);
+    std::vector<HalfOperation> list;
+    if (roots.empty()) return list;
+    def_use_.emplace(function_);
+    for (const InstructionId root : roots)
+      if (std::optional<HalfOperation> found = at(root)) list.push_back(*std::move(found));
     return list;
   }
 
 private:
-  std::optional<HalfOperation> at(InstructionId id) const {
-    if (!is_plain(function_, id)) return std::nullopt;
+  bool is_root(InstructionId id) const {
+    if (!function_.is_opcode(id, ir::Opcode::cvt) || !is_plain(function_, id)) return false;
     const std::string_view mnemonic = function_.form_of(id).mnemonic;
-    const bool is_pair = mnemonic == "cvt.rn.f16x2.f32";
-    if (!is_pair && mnemonic != "cvt.rn.f16.f32") return std::nullopt;
+    return mnemonic == "cvt.rn.f16x2.f32" || mnemonic == "cvt.rn.f16.f32";
+  }
+
+  std::optional<HalfOperation> at(InstructionId id) const {
     HalfOperation found{id, {}};
     const std::span<const Operand> operands = function_.operands_of(id);
     for (size_t i = operands.size(); i-- > 1;) { // the upper half comes first in the operands
@@ -74,7 +81,7 @@ private:
 
   InstructionId definition(const Operand& operand) const {
     if (!operand.is(OperandKind::value) || operand.has(ir::OperandFlag::negated)) return {};
-    const InstructionId id = def_use_.definition(operand.as_value()).instruction;
+    const InstructionId id = def_use_->definition(operand.as_value()).instruction;
     return is_plain(function_, id) ? id : InstructionId();
   }
 
@@ -124,7 +131,7 @@ private:
   }
 
   const ir::Function& function_;
-  ir::DefUse def_use_;
+  std::optional<ir::DefUse> def_use_; // if there is a root
 };
 
 } // namespace

@@ -55,11 +55,11 @@ struct Ground {
 class Rewriter {
 public:
   Rewriter(Attempt& attempt, SiteFilter& sites)
-      : attempt_(attempt), sites_(sites), function_(attempt.function()), def_use_(function_),
-        block_(numbers_of(function_, ".reqntid")) {}
+      : attempt_(attempt), sites_(sites), function_(attempt.function()), block_(numbers_of(function_, ".reqntid")) {}
 
   bool run() {
-    const std::vector<ShuffleTree> trees = find_shuffle_trees(function_, def_use_);
+    const std::vector<ShuffleTree> trees =
+        has_shuffles() ? find_shuffle_trees(function_, def_use()) : std::vector<ShuffleTree>();
     std::vector<std::pair<LaneMask, std::optional<Ground>>> masks = lane_masks();
     const std::vector<InstructionId> barriers = barriers_of_one_warp();
     std::vector<ShuffleTree> taken;
@@ -75,9 +75,20 @@ public:
   }
 
 private:
+  // Of the kernel before the rewrite. Few kernels have a site.
+  const ir::DefUse& def_use() {
+    if (!def_use_) def_use_.emplace(function_);
+    return *def_use_;
+  }
+  bool has_shuffles() const {
+    for (BlockId block : function_.layout)
+      for (InstructionId id : function_.instructions_in(block))
+        if (function_.is_opcode(id, ir::Opcode::shfl)) return true;
+    return false;
+  }
   const WarpLanes& lanes(BlockShape shape) {
     std::optional<WarpLanes>& known = lanes_[static_cast<size_t>(shape)];
-    if (!known) known.emplace(function_, def_use_, shape);
+    if (!known) known.emplace(function_, def_use(), shape);
     return *known;
   }
   Ground full_warps() const {
@@ -102,7 +113,7 @@ private:
   Attempt& attempt_;
   SiteFilter& sites_;
   ir::Function& function_;
-  ir::DefUse def_use_;
+  std::optional<ir::DefUse> def_use_;
   std::optional<std::array<uint64_t, 3>> block_; // .reqntid
   std::array<std::optional<WarpLanes>, 3> lanes_;
   bool changed_ = false;
@@ -125,7 +136,7 @@ std::optional<Ground> Rewriter::ground_of(const ShuffleTree& tree) {
   for (const BlockShape shape : {BlockShape::any, BlockShape::full_rows}) {
     const WarpLanes& known = lanes(shape);
     if (!known.meets_whole_warp(block)) continue;
-    if (tree.is_down && !is_read_by_lane_zero_only(function_, def_use_, known, tree)) continue;
+    if (tree.is_down && !is_read_by_lane_zero_only(function_, def_use(), known, tree)) continue;
     return shape == BlockShape::any ? full_warps() : full_rows();
   }
   return std::nullopt;
@@ -142,7 +153,7 @@ std::vector<std::pair<LaneMask, std::optional<Ground>>> Rewriter::lane_masks() {
   if (!may_have_lane_masks(function_)) return list;
   std::vector<bool> found(function_.instructions.size());
   for (const BlockShape shape : {BlockShape::any, BlockShape::rows})
-    for (const LaneMask& mask : find_lane_masks(function_, def_use_, lanes(shape))) {
+    for (const LaneMask& mask : find_lane_masks(function_, def_use(), lanes(shape))) {
       if (found[mask.root.index()]) continue;
       found[mask.root.index()] = true;
       list.emplace_back(mask, shape == BlockShape::any ? std::nullopt : std::optional(warps_in_rows()));
