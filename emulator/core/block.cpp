@@ -126,6 +126,7 @@ void Block::start(uint64_t linear_index) {
   whole_waiting = 0;
   handed_on_ = nullptr;
   began_a_round_ = false;
+  single_steps = checker || count_memory || launch->machine || launch->request->observer;
   waits_whole_ = !checker && !launch->machine && !launch->request->cluster && !image->clustered;
   next_to_start_ = 0;
   fuel = static_cast<int64_t>(std::min<uint64_t>(launch->request->fuel, INT64_MAX));

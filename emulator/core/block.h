@@ -219,6 +219,7 @@ struct Block {
   bool watch_progress = false; // find out whether a turn changes anything; then:
   bool changed = false;        // the last one did, or it was not watched
   bool watch_memory = false;   // checker or count_memory: memory operations take the slow side road
+  bool single_steps = false;   // a handler executes its own micro-operation only (access/access_run.h)
 
 private:
   // Returns the warp that had the last of the turns.

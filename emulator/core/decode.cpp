@@ -328,6 +328,7 @@ Status Decoder::run() {
   end.handler = &end_of_function;
   output_.code.push_back(end);
   resolve_branches();
+  join_accesses(output_);
   output_.frame_bytes = frame_;
   output_.registers = registers_;
   output_.block_starts = block_start_;

@@ -180,6 +180,9 @@ private:
   std::optional<Error> error_;
 };
 
+// Lets the first of several accesses with common base registers execute them together (special/memory.cpp).
+void join_accesses(DecodedFunction& function);
+
 // Whether the micro-operation starts a counting region. It belongs to no instruction.
 bool is_region_entry(const MicroOp& op);
 

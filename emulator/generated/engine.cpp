@@ -454,7 +454,9 @@ bool run_code(Warp& warp, const MicroOp& op, LateContext& late, const MicroOp*& 
     context.meeting = meeting;
     context.guesses = code->guesses.data();
     const int64_t allowed = context.fuel = code->allowance(block.fuel);
+    block.single_steps = true; // handlers that code calls
     next = code->code(&context);
+    block.single_steps = false;
     add_to(code->entries, 1);
     if (next == not_for_this_warp) continue;
     const auto executed = static_cast<uint64_t>(allowed - context.fuel);

@@ -3,12 +3,15 @@
 // Every access is checked against the allocation that contains it. If the lanes' addresses have the same distances as
 // at the previous execution of the instruction, one comparison detects this, and bounds are checked only at the ends of
 // the pattern (address_pattern.h).
+#include "emulator/access/access_run.h"
 #include "emulator/access/address_pattern.h"
 #include "emulator/core/decode.h"
 #include "emulator/core/watch.h"
 #include "emulator/special/known_handlers.h"
 
 #include <fmt/format.h>
+
+#include <set>
 
 namespace ptxrewrite::emulator {
 namespace {
@@ -188,6 +191,16 @@ template <unsigned bytes, class Base> const MicroOp* store(Warp& warp, const Mic
   return first ? store_known_vectors<Raw>(warp, op, {*site.pattern, first}) : store_unknown<bytes, Base>(warp, op);
 }
 
+// The first access of a run.
+template <unsigned bytes, class Base> const MicroOp* load_leading(Warp& warp, const MicroOp& op) {
+  const MicroOp* next = run_accesses(warp, op);
+  return next ? next : load<bytes, Base>(warp, op);
+}
+template <unsigned bytes, class Base> const MicroOp* store_leading(Warp& warp, const MicroOp& op) {
+  const MicroOp* next = run_accesses(warp, op);
+  return next ? next : store<bytes, Base>(warp, op);
+}
+
 // All lanes load from the same static address: parameters, and variables by name.
 template <unsigned bytes> const MicroOp* load_fixed(Warp& warp, const MicroOp& op) {
   using Raw = typename RawOf<bytes>::Type;
@@ -299,6 +312,8 @@ BY_SIZE(store_slot)
   }
 BY_SIZE_AND_BASE(load)
 BY_SIZE_AND_BASE(store)
+BY_SIZE_AND_BASE(load_leading)
+BY_SIZE_AND_BASE(store_leading)
 #undef BY_SIZE_AND_BASE
 
 // --- decoding ---
@@ -423,14 +438,36 @@ void decode_store(Decoder& decoder, ir::InstructionId) {
 std::optional<MemoryHandler> memory_handler(Handler handler) {
   for (const unsigned bytes : {1u, 2u, 4u, 8u, 16u}) {
     for (const bool narrow : {false, true}) {
-      if (handler == load_of(bytes, narrow)) return MemoryHandler{MemoryHandler::load, bytes, narrow};
-      if (handler == store_of(bytes, narrow)) return MemoryHandler{MemoryHandler::store, bytes, narrow};
+      if (handler == load_of(bytes, narrow) || handler == load_leading_of(bytes, narrow))
+        return MemoryHandler{MemoryHandler::load, bytes, narrow};
+      if (handler == store_of(bytes, narrow) || handler == store_leading_of(bytes, narrow))
+        return MemoryHandler{MemoryHandler::store, bytes, narrow};
     }
     if (handler == load_fixed_of(bytes)) return MemoryHandler{MemoryHandler::fixed_load, bytes, false};
     if (handler == load_slot_of(bytes)) return MemoryHandler{MemoryHandler::slot_load, bytes, false};
     if (handler == store_slot_of(bytes)) return MemoryHandler{MemoryHandler::slot_store, bytes, false};
   }
   return std::nullopt;
+}
+
+void join_accesses(DecodedFunction& function) {
+  const auto describe = [](const MicroOp& op) -> RunnableOp {
+    static const std::set<Handler> lane_handlers = [] {
+      std::set<Handler> handlers;
+      for (const Operation& operation : OperationTable::get().rows())
+        if (operation.handler) handlers.insert(operation.handler);
+      return handlers;
+    }();
+    if (lane_handlers.contains(op.handler)) return {.kind = RunnableOp::plain};
+    const auto memory = op.count == 1 ? memory_handler(op.handler) : std::nullopt;
+    if (!memory || (memory->kind != MemoryHandler::load && memory->kind != MemoryHandler::store)) return {};
+    return {RunnableOp::access, memory->kind == MemoryHandler::store, memory->narrow_base,
+            static_cast<uint8_t>(memory->bytes)};
+  };
+  lead_runs(function, describe, [](const RunnableOp& leader) {
+    return leader.stores ? store_leading_of(leader.bytes, leader.narrow_base)
+                         : load_leading_of(leader.bytes, leader.narrow_base);
+  });
 }
 
 Space decode_space(ir::StateSpace space) {
