@@ -2,6 +2,7 @@
 // the warp, r14 the function's micro-operations, r15 LaneTables.
 #include "emulator/generated/direct_emitter.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <iterator>
@@ -31,10 +32,19 @@ bool has_direct_code() {
 DirectEmitter::DirectEmitter(Plan& plan, bool full_warp) : plan_(plan), function_(plan.code), full_(full_warp) {}
 
 std::vector<uint8_t> DirectEmitter::emit() {
+  ++leaders_[plan_.entry];
+  for (const auto& [first, piece] : plan_.pieces)
+    for (uint32_t follower : piece.followers)
+      ++leaders_[follower];
   begin();
   for (auto piece = plan_.pieces.begin(); piece != plan_.pieces.end(); ++piece) {
     const auto next = std::next(piece);
+    last_piece_ = piece == plan_.pieces.begin() ? nullptr : &std::prev(piece)->second;
     emit_piece(piece->second, next == plan_.pieces.end() ? std::nullopt : std::optional(next->first));
+  }
+  for (const auto& [branch, label] : for_some_) {
+    code_.place(label);
+    emit_for_some(branch, *plan_.skipped_by(branch));
   }
   emit_cold();
   end();
@@ -115,8 +125,11 @@ void DirectEmitter::jump_to(uint32_t first) {
 void DirectEmitter::emit_piece(const Piece& piece, std::optional<uint32_t> next_piece) {
   code_.place(label_of(piece.first));
   uppers_used_ = true;
-  places_.clear();
-  forgets_surprise_ = false;
+  // What is known about addresses holds on, if the piece is reached only from the one that has been written last.
+  if (leaders_[piece.first] != 1 || !last_piece_ || std::ranges::count(last_piece_->followers, piece.first) == 0) {
+    places_.clear();
+    forgets_surprise_ = false;
+  }
   uint32_t at = piece.first;
   if (function_.is_region(at)) emit_region(at++, piece.begins_loop);
   for (; at < piece.past; ++at)
@@ -173,7 +186,27 @@ Place DirectEmitter::guard_counter(const MicroOp& op, size_t field) {
   return {rdx, static_cast<int32_t>(op.instruction * sizeof(GuardCounter) + field)};
 }
 
-// Lanes that part are left to the interpreter, which then counts the guard.
+// rax: the lanes that skip the piece. All its operations are calls, which are shorter than operations for some lanes.
+void DirectEmitter::emit_for_some(uint32_t branch, const Piece& piece) {
+  const MicroOp& op = function_.op(branch);
+  if (op.counts_guard) {
+    code_.count_ones(rcx, rax);
+    code_.add_to(guard_counter(op, offsetof(GuardCounter, lanes)), rcx);
+  }
+  code_.invert(rax);
+  code_.store(stack_active, rax, false);
+  code_.count_ones(rcx, rax);
+  code_.store(stack_count, rcx);
+  uppers_used_ = true;
+  full_ = false;
+  emit_region(piece.first, false);
+  for (uint32_t at = piece.first + 1; at < piece.past; ++at)
+    call_handler(at, Lanes::active);
+  full_ = true;
+  jump_to(piece.followers[0]);
+}
+
+// Other lanes that part are left to the interpreter, which then counts the guard.
 void DirectEmitter::emit_branch(uint32_t index, std::optional<uint32_t> next_piece) {
   const MicroOp& op = function_.op(index);
   const uint32_t target = function_.index_of(std::bit_cast<const MicroOp*>(op.immediate));
@@ -189,7 +222,10 @@ void DirectEmitter::emit_branch(uint32_t index, std::optional<uint32_t> next_pie
     code_.arithmetic(Arithmetic::cmp, rax, -1, false);
   else
     code_.arithmetic(Arithmetic::cmp, rax, stack_active, false);
-  code_.jump_if(Condition::not_equal, exit_at(index));
+  if (full_ && plan_.skipped_by(index))
+    code_.jump_if(Condition::not_equal, for_some_[index] = code_.new_label());
+  else
+    code_.jump_if(Condition::not_equal, exit_at(index));
   if (op.counts_guard) {
     const Place counter = guard_counter(op, offsetof(GuardCounter, lanes));
     if (!full_) code_.load(rcx, stack_count);

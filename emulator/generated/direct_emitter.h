@@ -44,6 +44,8 @@ private:
   void emit_piece(const Piece& piece, std::optional<uint32_t> next_piece);
   void emit_region(uint32_t index, bool begins_loop);
   void emit_branch(uint32_t index, std::optional<uint32_t> next_piece);
+  // The piece that a branch skips, for the lanes that do not skip it.
+  void emit_for_some(uint32_t branch, const Piece& piece);
   void emit_op(uint32_t index);
   void emit_elsewhere(uint32_t index);
   // `guess`: the call is made because it did not hold.
@@ -93,8 +95,8 @@ private:
     LanePlaces places = LanePlaces::any;
     Label slow = 0;
   };
-  // Addresses that have been found to lie so, in this piece, unless there was a surprise: `size` bytes apart, if they
-  // are a line.
+  // Addresses that have been found to lie so, in this piece or in front of it, unless there was a surprise: `size`
+  // bytes apart, if they are a line.
   struct KnownPlaces {
     LanePlaces places = LanePlaces::any;
     uint64_t size = 0;
@@ -111,18 +113,21 @@ private:
   x86::Assembler code_;
   Plan& plan_;
   FunctionCode& function_;
-  const bool full_;
+  bool full_;               // all lanes are active; not in a piece that some lanes execute
   bool uppers_used_ = true; // vector registers may have upper halves that are not zero
   std::map<uint32_t, Label> labels_, exits_;
-  struct Cold { // an operation that is left to its handler, for all lanes
+  std::map<uint32_t, uint32_t> leaders_; // number of ways to a piece from other pieces, or into the code
+  const Piece* last_piece_ = nullptr;    // in the order of the code
+  struct Cold {                          // an operation that is left to its handler, for all lanes
     Label from, back;
     uint32_t index;
     std::optional<size_t> guess; // that did not hold
   };
   std::map<uint32_t, KnownPlaces> places_; // by the register's offset
-  bool forgets_surprise_ = false;          // this piece has done so
+  bool forgets_surprise_ = false;          // has been done for places_
   std::vector<Cold> cold_;
-  Label leave_ = 0; // rax: where to
+  std::map<uint32_t, Label> for_some_; // by branch: its piece for some lanes of a full warp
+  Label leave_ = 0;                    // rax: where to
 };
 
 } // namespace ptxrewrite::emulator::generated

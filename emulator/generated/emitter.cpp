@@ -241,7 +241,44 @@ void Emitter::emit_op(uint32_t index) {
   holds_ = false;
 }
 
-// Divergent lanes are left to the interpreter, which then counts the guard.
+// A result of some lanes is a vector.
+bool Emitter::can_emit_for_some(const Piece& piece) {
+  for (uint32_t at = piece.first + 1; at < piece.past; ++at)
+    for (const LaneUse& written : code_.uses(at, code_.info(at)).destinations) {
+      if (!written.lanes) continue;
+      const Slot& slot = plan_.slots.at(written.lanes.offset());
+      if (slot.between && slot.shape != Shape::vector) return false;
+    }
+  return true;
+}
+
+void Emitter::emit_for_some(const Piece& piece, const Execution& skipping) {
+  const std::map<uint32_t, LaneValue> held = held_;
+  const std::set<uint32_t> changed = changed_;
+  Execution some;
+  some.guarded = true;
+  some.guard = skipping.guard;
+  ir_.use_vectors();
+  some.guard.vector = some.lanes = ir_.bit_not(skipping.lanes);
+  ir_.use_scalars();
+  some.mask = ir_.bit_not(skipping.mask);
+  const MicroOp& region = code_.op(piece.first);
+  ir_.store(ir_.sub(ir_.load(ir_.scalar(64), fuel_, 8), ir_.scalar_constant(64, region.auxiliary)), fuel_, 8);
+  const uint64_t counter = region.extra * sizeof(RegionCounter);
+  count(ir_.offset(regions_, counter + offsetof(RegionCounter, executions)), ir_.scalar_constant(64, 1));
+  count(ir_.offset(regions_, counter + offsetof(RegionCounter, lanes)),
+        ir_.zext(ir_.intrinsic("llvm.ctpop", {ir_.scalar(32)}, {some.mask}), 64));
+  changed_.clear();
+  some_ = &some;
+  for (uint32_t at = piece.first + 1; at < piece.past; ++at)
+    emit_op(at);
+  some_ = nullptr;
+  jump_to(piece.followers[0]);
+  held_ = held;
+  changed_ = changed;
+}
+
+// Other divergent lanes are left to the interpreter, which then counts the guard.
 void Emitter::emit_branch(uint32_t index) {
   const MicroOp& op = code_.op(index);
   const uint32_t target = code_.index_of(std::bit_cast<const MicroOp*>(op.immediate));
@@ -259,7 +296,13 @@ void Emitter::emit_branch(uint32_t index) {
     ir_.place_at(some);
     ir_.branch_expected(ir_.icmp(LLVMIntEQ, execution.mask, ir_.scalar_constant(32, 0)), passed, parts);
     ir_.place_at(parts);
-    leave_at(index);
+    const Piece* piece = full_ ? plan_.skipped_by(index) : nullptr;
+    if (piece && can_emit_for_some(*piece)) {
+      count_guard(op, execution);
+      emit_for_some(*piece, execution);
+    } else {
+      leave_at(index);
+    }
   }
   const uint64_t counter = op.instruction * sizeof(GuardCounter);
   ir_.place_at(taken);

@@ -60,6 +60,9 @@ private:
   void emit_region(uint32_t index, bool begins_loop);
   void emit_op(uint32_t index);
   void emit_branch(uint32_t index);
+  // The piece that a branch skips, for the lanes that do not skip it.
+  bool can_emit_for_some(const Piece& piece);
+  void emit_for_some(const Piece& piece, const Execution& skipping);
   Label piece_label(uint32_t first);
   void jump_to(uint32_t first);
   // Returns to the interpreter at a micro-operation, with all values that are needed there in the frame.
@@ -165,6 +168,7 @@ private:
   FunctionCode& code_;
   const bool full_, quick_;
   bool holds_ = true;
+  const Execution* some_ = nullptr;     // the lanes that execute the piece, if not all
   std::map<uint32_t, Storage> storage_; // slots between pieces
   std::map<uint32_t, LaneValue> held_;  // in this piece
   std::set<uint32_t> changed_;          // those that this piece writes; quick code: and that are not in the frame yet

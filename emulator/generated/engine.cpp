@@ -37,8 +37,9 @@ constexpr uint64_t worth_of_quick_by_llvm = making_quick_by_llvm / (interpreted 
 constexpr uint64_t worth_of_full = making_full / (in_quick - in_full);                       // 200,000
 // Warp instructions that an entry interprets before a plan is made (automatic), which takes as long for a long kernel.
 constexpr uint64_t worth_planning = 20'000;
-// Entries after which it is decided whether code executes enough each time, and warp instructions that are enough.
-constexpr uint64_t trial_entries = 512, enough_of_an_entry = 5;
+// Entries after which it is decided whether code executes enough each time, and warp instructions that are enough; of
+// entries behind a barrier, which mostly follow the code of another warp.
+constexpr uint64_t trial_entries = 512, enough_of_an_entry = 5, enough_behind_barrier = 3;
 // Wrong guesses before code is made again, and how often that is done at most.
 constexpr uint32_t many_wrong_guesses = 64, most_versions = 3;
 
@@ -81,6 +82,7 @@ struct RegionEntry {
   FunctionCode* code = nullptr;
   GeneratedKernel* kernel = nullptr;
   bool is_meeting = false;
+  uint64_t enough = enough_of_an_entry;
   std::atomic<uint64_t> executed{0}; // warp instructions of the region, by the interpreter
   std::atomic<uint64_t> worth{0};    // code is made after this many; 0: not known yet
   // Indexed by: are all lanes active; are registers assumed to be uniform that were uniform in one warp.
@@ -117,6 +119,7 @@ public:
         entry.code = codes_.back().get();
         entry.kernel = this;
         entry.is_meeting = is_meeting_place(op);
+        if (&op != function->code.data() && is_plain_barrier(*(&op - 1))) entry.enough = enough_behind_barrier;
       }
     }
   }
@@ -356,7 +359,7 @@ EntryCode* find_code(RegionEntry& entry, const Warp& warp, bool uniform) {
       return entry.kernel->replace(*made, version, warp);
     if (entries % trial_entries != trial_entries - 1) [[likely]]
       return made;
-    if (made->executed.load(std::memory_order_relaxed) < entries * enough_of_an_entry) {
+    if (made->executed.load(std::memory_order_relaxed) < entries * entry.enough) {
       version.impossible = true;
       version.code = nullptr;
       return nullptr;

@@ -174,6 +174,7 @@ void Emitter::keep_between() {
 }
 
 Execution Emitter::execution_of(const MicroOp& op) {
+  if (some_) return *some_;
   Execution execution;
   execution.lanes = active_lanes_;
   execution.mask = active_;

@@ -13,6 +13,8 @@ namespace {
 // Larger kernels are compiled as several functions.
 constexpr unsigned largest_plan = 1200;
 constexpr unsigned half_warp = warp_size / 2;
+// Longer pieces are left to the interpreter where only some lanes execute them: their code would be there twice.
+constexpr unsigned longest_skipped = 10;
 
 bool is_uniform_special(LaneRef lanes) {
   return lanes == thread_special(ThreadSpecial::warpid) || lanes == thread_special(ThreadSpecial::zero);
@@ -154,6 +156,22 @@ Piece Plan::piece_at(uint32_t first) {
       return piece;
     }
   }
+}
+
+const Piece* Plan::skipped_by(uint32_t branch) const {
+  const MicroOp& op = code.op(branch);
+  const uint32_t target = code.index_of(std::bit_cast<const MicroOp*>(op.immediate));
+  const auto found = pieces.find(branch + 1);
+  if (found == pieces.end()) return nullptr;
+  const Piece& piece = found->second;
+  if (piece.end != Piece::falls || piece.followers[0] != target || piece.begins_loop ||
+      piece.past - piece.first > longest_skipped || !code.is_region(piece.first))
+    return nullptr;
+  for (uint32_t at = piece.first + 1; at < piece.past; ++at) {
+    const OpKind kind = code.info(at).kind;
+    if (kind == OpKind::call || kind == OpKind::collective || code.op(at).guard) return nullptr;
+  }
+  return &piece;
 }
 
 void Plan::use(const LaneUse& use, bool writes) {

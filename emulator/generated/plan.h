@@ -63,8 +63,14 @@ public:
   uint64_t fuel = 0; // that all pieces take once: more than any way through them that begins no loop anew
   std::vector<AddressGuess> guesses; // of loads and stores, in their order
   size_t size() const { return built + called; }
-  // Less is not worth the way in and out, nor is a plan that is mostly calls.
-  bool is_worthwhile() const { return built >= std::max(6u, called); }
+  // Less is not worth the way in and out, nor is a plan that is mostly calls. Behind a barrier the way in is short: the
+  // code of another warp has come before (engine.cpp).
+  bool is_worthwhile() const { return built >= std::max(follows_barrier() ? 4u : 6u, called); }
+  bool follows_barrier() const { return entry > 0 && is_plain_barrier(code.op(entry - 1)); }
+  // Does the branch only skip a straight piece of few operations, which some lanes of a full warp can execute without
+  // the others? The interpreter would run these lanes first, while the others wait behind the piece (Warp::diverge()),
+  // and then all together: nothing can come in between.
+  const Piece* skipped_by(uint32_t branch) const;
 
   // Finds slots and the shapes of values, which full code and LLVM's quick code hold in registers.
   void find_values();

@@ -21,7 +21,7 @@
 namespace ptxrewrite::test {
 namespace {
 
-constexpr uint32_t lanes = 32, buffer_bytes = 4096, base_count = 3, turn_count = 60;
+constexpr uint32_t lanes = 32, buffer_bytes = 4096, base_count = 3, turn_count = 60, block_count = 2;
 constexpr int32_t farthest = 256; // offset of a step
 
 struct Step {
@@ -74,8 +74,7 @@ Kernel random_kernel(fuzz::Random& random) {
 }
 
 // How lanes differ: by multiples of what the steps access.
-std::vector<uint32_t> random_turn(bool has_words_only, fuzz::Random& random) {
-  const uint64_t kind = random.below(7);
+std::vector<uint32_t> random_turn(bool has_words_only, uint64_t kind, fuzz::Random& random) {
   std::vector<uint32_t> offsets;
   for (uint32_t lane = 0; lane < lanes; ++lane) {
     const uint32_t any = static_cast<uint32_t>(random.below(lanes));
@@ -97,7 +96,7 @@ Data random_data(const Kernel& kernel, fuzz::Random& random) {
   for (uint32_t turn = 0; turn < turn_count; ++turn)
     for (auto& offsets : turns) {
       const bool repeats = turn > 0 && random.below(4) != 0;
-      if (!repeats) offsets = random_turn(has_words_only, random);
+      if (!repeats) offsets = random_turn(has_words_only, turn == 0 ? 0 : random.below(7), random); // first consecutive
       const uint32_t lowest = *std::min_element(offsets.begin(), offsets.end());
       const uint32_t highest = *std::max_element(offsets.begin(), offsets.end());
       // The lowest and the highest places that all steps reach; moved bases go up.
@@ -115,22 +114,13 @@ Data random_data(const Kernel& kernel, fuzz::Random& random) {
         offset = offset - lowest + at;
       data.table.insert(data.table.end(), offsets.begin(), offsets.end());
     }
+  data.table.resize(data.table.size() + size_t(base_count) * lanes); // what the last turn reads for the next one
   return data;
 }
 
-std::string text_of(const Kernel& kernel) {
-  std::string text =
-      ".version 8.0\n.target sm_80\n.address_size 64\n"
-      ".visible .entry k(.param .u64 table, .param .u64 buffer, .param .u64 results, .param .u32 turns)\n{\n"
-      ".reg .b32 %a<3>, %o, %t, %i, %n, %v, %x, %w; .reg .b64 %la<3>, %lb, %lt, %lr, %lo, %lv, %lx, %lw;\n"
-      ".reg .pred %p, %q, %g; .shared .align 16 .b8 own[4096];\n"
-      "ld.param.u64 %lt, [table]; ld.param.u64 %lb, [buffer]; ld.param.u64 %lr, [results];\n"
-      "ld.param.u32 %n, [turns]; mov.u32 %t, %tid.x; mul.wide.u32 %lo, %t, 4; add.u64 %lt, %lt, %lo;\n"
-      "mul.wide.u32 %lo, %t, 8; add.u64 %lr, %lr, %lo; and.b32 %o, %t, 5; setp.ne.u32 %g, %o, 1; mov.u32 %i, 0;\n"
-      "mov.u32 %x, %t; mov.u64 %lx, %lo; mov.u32 %w, 0;\nTHERE:\n"
-      "cvt.u64.u32 %lw, %w; add.u64 %lw, %lb, %lw; mov.u32 %o, own; add.u32 %o, %o, %w;\n"
-      "ld.global.b32 %v, [%lw]; st.shared.b32 [%o], %v; add.u32 %w, %w, 4; setp.lt.u32 %p, %w, 4096; @%p bra THERE;\n"
-      "LOOP:\n";
+// Takes the bases of a turn from the table.
+std::string bases_of(const Kernel& kernel) {
+  std::string text;
   for (uint32_t base = 0; base < base_count; ++base) {
     const std::string number = std::to_string(base);
     text += "ld.global.u32 %o, [%lt+" + std::to_string(base * lanes * 4) + "];\n";
@@ -138,6 +128,28 @@ std::string text_of(const Kernel& kernel) {
                 ? "mov.u32 %a" + number + ", own; add.u32 %a" + number + ", %a" + number + ", %o;\n"
                 : "cvt.s64.s32 %la" + number + ", %o; add.u64 %la" + number + ", %lb, %la" + number + ";\n";
   }
+  return text;
+}
+
+std::string text_of(const Kernel& kernel) {
+  std::string text =
+      ".version 8.0\n.target sm_80\n.address_size 64\n"
+      ".visible .entry k(.param .u64 table, .param .u64 buffer, .param .u64 results, .param .u32 turns)\n{\n"
+      ".reg .b32 %a<3>, %o, %t, %i, %n, %u, %v, %x, %w; .reg .b64 %la<3>, %lb, %lt, %lr, %lo, %lv, %lx, %lw;\n"
+      ".reg .pred %p, %q, %g; .shared .align 16 .b8 own[4096];\n"
+      "ld.param.u64 %lt, [table]; ld.param.u64 %lb, [buffer]; ld.param.u64 %lr, [results];\n"
+      "ld.param.u32 %n, [turns]; mov.u32 %t, %tid.x; mul.wide.u32 %lo, %t, 4; add.u64 %lt, %lt, %lo;\n"
+      "mul.wide.u32 %lo, %t, 8; add.u64 %lr, %lr, %lo; and.b32 %o, %t, 5; setp.ne.u32 %g, %o, 1; mov.u32 %i, 0;\n"
+      "mov.u32 %x, %t; mov.u64 %lx, %lo; mov.u32 %w, 0;\nTHERE:\n"
+      "cvt.u64.u32 %lw, %w; add.u64 %lw, %lb, %lw; mov.u32 %o, own; add.u32 %o, %o, %w;\n"
+      "ld.global.v2.b32 {%v, %u}, [%lw]; st.shared.v2.b32 [%o], {%v, %u}; add.u32 %w, %w, 8;\n"
+      "setp.lt.u32 %p, %w, 4096; @%p bra THERE;\n";
+  text += bases_of(kernel);
+  // The accesses in front of the loop find the bases as its first turn has them.
+  for (uint32_t base = 0; base < base_count; ++base)
+    text +=
+        (kernel.is_shared[base] ? "ld.shared.b32 %v, [%a" : "ld.global.b32 %v, [%la") + std::to_string(base) + "];\n";
+  text += "LOOP:\n";
   if (kernel.parts)
     text += "and.b32 %o, %i, 3; setp.eq.u32 %p, %o, 1; not.pred %q, %g; and.pred %p, %p, %q; @%p bra SKIPPED;\n";
   for (const Step& step : kernel.steps) {
@@ -169,7 +181,9 @@ std::string text_of(const Kernel& kernel) {
   if (kernel.parts) text += "SKIPPED:\n";
   return text +
          "cvt.u64.u32 %lv, %x; add.u64 %lv, %lv, %lx; st.global.u64 [%lr], %lv;\n"
-         "add.u64 %lt, %lt, 384; add.u64 %lr, %lr, 256; add.u32 %i, %i, 1; setp.lt.u32 %p, %i, %n; @%p bra LOOP;\n"
+         "add.u64 %lt, %lt, 384; add.u64 %lr, %lr, 256;\n" +
+         bases_of(kernel) +
+         "add.u32 %i, %i, 1; setp.lt.u32 %p, %i, %n; @%p bra LOOP;\n"
          "mov.u32 %w, 0; sub.u64 %lr, %lr, %lo;\nBACK:\n" // the own memory, behind the results
          "cvt.u64.u32 %lw, %w; add.u64 %lw, %lr, %lw; mov.u32 %o, own; add.u32 %o, %o, %w;\n"
          "ld.shared.b32 %v, [%o]; st.global.b32 [%lw], %v; add.u32 %w, %w, 4; setp.lt.u32 %p, %w, 4096;\n"
@@ -177,7 +191,8 @@ std::string text_of(const Kernel& kernel) {
 }
 
 // Computes the expected memory. Of lanes that store to the same address, the last one's value remains.
-void expect(const Kernel& kernel, Data& data) {
+void expect_block(const Kernel& kernel, Data& data) {
+  data.own = data.buffer;
   std::vector<uint32_t> x(lanes);
   std::vector<uint64_t> lx(lanes);
   for (uint32_t lane = 0; lane < lanes; ++lane) {
@@ -221,6 +236,12 @@ void expect(const Kernel& kernel, Data& data) {
   std::memcpy(data.results.data() + size_t(turn_count) * lanes * 8, data.own.data(), buffer_bytes);
 }
 
+// Blocks run one after the other; in the second one the sites of all accesses are known.
+void expect(const Kernel& kernel, Data& data) {
+  for (uint32_t block = 0; block < block_count; ++block)
+    expect_block(kernel, data);
+}
+
 enum class Way : uint8_t { runs, lane_by_lane, quick, portable, full };
 
 EngineRun launch(const ir::Module& module, const Kernel& kernel, const Data& data, Way way) {
@@ -234,6 +255,7 @@ EngineRun launch(const ir::Module& module, const Kernel& kernel, const Data& dat
   emulator::LaunchRequest request;
   request.kernel = "k";
   request.block = {kernel.threads};
+  request.grid = {block_count};
   request.host_threads = 1;
   request.count_memory = way == Way::lane_by_lane;
   const bool is_code = way != Way::runs && way != Way::lane_by_lane;
