@@ -96,11 +96,14 @@ public:
     beyond_ = need.beyond;
   }
 
-  MachineSpill run(uint32_t most) {
-    constexpr int most_rounds = 16;
+  // `thorough`: with more rounds, since most values are to be spilled.
+  MachineSpill run(uint32_t most, bool thorough) {
+    constexpr size_t steps = 1'000'000, few_rounds = 16, many_rounds = 256;
+    const size_t most_rounds =
+        thorough ? std::clamp(steps / function_.instructions.size(), few_rounds, many_rounds) : few_rounds;
     uint32_t peak = find_peak();
     const uint32_t limit = peak - std::min(peak, beyond_);
-    for (int round = 0; round < most_rounds && peak > limit && spill(peak - limit); ++round)
+    for (size_t round = 0; round < most_rounds && peak > limit && spill(peak - limit); ++round)
       peak = find_peak();
     result_.registers = most;
     result_.beyond = peak > limit ? peak - limit : 0;
@@ -214,13 +217,14 @@ MachineSpill machine_spill(const ir::Function& text, uint32_t compute_capability
   if (need.beyond > 0 && text.is_ssa && !text.module().hardware_form)
     if (!ir::sink_computations(sunk.emplace(text), true)) sunk.reset();
   const ir::Function& function = sunk ? *sunk : text;
-  uint32_t limit =
-      ir::most_registers(compute_capability) - ir::heuristic(compute_capability, ir::Heuristic::spill_margin);
+  uint32_t limit = need.limit - std::min(need.limit, ir::heuristic(compute_capability, ir::Heuristic::spill_margin));
   if (function.module().hardware_form) limit = 0; // sections do not share local memory with the body
   // Rewriting takes time that grows with size and spills: beyond a size the spills are counted only.
   constexpr size_t most_rewritten = 4000;
-  if (need.beyond > 0 && limit > 0 && function.instructions.size() > most_rewritten)
-    return CountedSpill(function, need, compute_capability).run(ir::most_registers(compute_capability));
+  const bool most_are_spilled = need.beyond > need.limit;
+  const bool counted = function.instructions.size() > most_rewritten || most_are_spilled || limit < fewest;
+  if (need.beyond > 0 && limit > 0 && counted)
+    return CountedSpill(function, need, compute_capability).run(need.limit, most_are_spilled);
   for (int attempt = 0; attempt < tries && need.beyond > 0 && limit >= fewest; ++attempt) {
     ir::Function copy(function);
     SpillStatistics statistics;

@@ -178,6 +178,69 @@ RegisterNeed need_by(const Function& function, const Lowering& lowering, uint32_
   return need;
 }
 
+struct StatedBlock {
+  uint32_t threads = 0; // 0: not stated
+  uint32_t blocks = 0;  // that are to be resident on an SM; 0: not stated
+  uint32_t registers = UINT32_MAX;
+};
+
+StatedBlock stated_block(const Function& function) {
+  constexpr uint64_t most_threads = 1 << 16; // far beyond what a launch may have
+  StatedBlock stated;
+  for (const FunctionDirective& directive : function.directives) {
+    const std::string_view name = function.module().text(directive.name);
+    if (directive.count == 0) continue;
+    if (name == ".maxnreg") stated.registers = std::min(stated.registers, directive.numbers[0]);
+    if (name == ".minnctapersm") stated.blocks = directive.numbers[0];
+    if (name != ".maxntid" && name != ".reqntid") continue;
+    uint64_t threads = 1;
+    for (uint8_t i = 0; i < directive.count; ++i)
+      threads = std::min(threads * std::max(directive.numbers[i], 1U), most_threads);
+    stated.threads = static_cast<uint32_t>(threads);
+  }
+  return stated;
+}
+
+// Registers with which so many threads are resident.
+uint32_t registers_for(uint64_t threads) {
+  constexpr uint64_t all = 65'536, granularity = 8;
+  return static_cast<uint32_t>(std::max(all / std::max<uint64_t>(threads, 1), 2 * granularity) / granularity *
+                               granularity);
+}
+
+// If a kernel waits for memory and needs far more registers than it may have, ptxas lets as many threads as an SM can
+// hold wait at a time, with the `resident` registers that each has then, and spills the others.
+bool waits_in_all_threads(const Function& function, uint32_t compute_capability, uint32_t beyond, uint32_t resident) {
+  uint64_t accesses = 0, all = 0;
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block)) {
+      if (function.instructions[id].kind != InstructionKind::real) continue;
+      const Form& form = function.form_of(id);
+      ++all;
+      if (is_param(form.space) || is_shared(form.space)) continue;
+      accesses += form.kind == InstructionClass::load || form.kind == InstructionClass::store ||
+                  form.kind == InstructionClass::atomic || form.kind == InstructionClass::texture;
+    }
+  const auto figure = [&](Heuristic which) -> uint64_t { return heuristic(compute_capability, which); };
+  return accesses * figure(Heuristic::waiting_accesses) >= all &&
+         beyond * all >= resident * all + figure(Heuristic::waiting_work) * (all - accesses);
+}
+
+uint32_t limit_of(const Function& function, uint32_t compute_capability, uint32_t registers) {
+  constexpr uint32_t fewest = 16;
+  const auto figure = [&](Heuristic which) -> uint64_t { return heuristic(compute_capability, which); };
+  const StatedBlock stated = stated_block(function);
+  uint32_t limit = std::min(most_registers(compute_capability), std::max(stated.registers, fewest));
+  if (stated.threads == 0) return limit;
+  limit = std::min(limit, registers_for(uint64_t{stated.threads} * std::max(stated.blocks, 1U)));
+  if (registers <= limit || stated.blocks > 0 || stated.threads > figure(Heuristic::waiting_block)) return limit;
+  const uint32_t resident =
+      registers_for(std::min(figure(Heuristic::resident_threads), figure(Heuristic::resident_blocks) * stated.threads));
+  const bool waits = waits_in_all_threads(function, compute_capability, registers - limit, resident);
+  return waits ? std::min(limit, resident) : limit;
+}
+
+
 // Raises the need to that of the functions that it calls, and limits it to the machine's registers.
 RegisterNeed with_called(const Function& function, RegisterNeed need, uint32_t compute_capability, OrdersTried orders) {
   size_t looked_at = 0;
@@ -188,9 +251,9 @@ RegisterNeed with_called(const Function& function, RegisterNeed need, uint32_t c
     need.registers = std::max(need.registers, other.registers);
     need.predicates = std::max(need.predicates, other.predicates);
   }
-  const uint32_t most = most_registers(compute_capability);
-  need.beyond = need.registers > most ? need.registers - most : 0;
-  need.registers = std::min(need.registers, most);
+  need.limit = limit_of(function, compute_capability, need.registers);
+  need.beyond = need.registers - std::min(need.registers, need.limit);
+  need.registers = std::min(need.registers, need.limit);
   return need;
 }
 

@@ -191,6 +191,30 @@ TEST_CASE("a kernel has the registers of the functions that it calls") {
   }
 }
 
+TEST_CASE("a kernel that states its block and needs far too many registers gets those of a full SM") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  const auto check = [](std::string ptx, const std::string& stated) {
+    const std::string head = ".visible .entry k(.param .u64 p)\n";
+    ptx.replace(ptx.find(head), head.size(), head + stated + "\n");
+    for (uint32_t capability : {75u, 80u, 86u, 90u}) {
+      ptx.replace(ptx.find("sm_"), 5, "sm_" + std::to_string(capability));
+      const auto [need, real] = registers_for(ptx, capability);
+      INFO(stated << ", sm_" << capability << ": " << need << " estimated, " << real << " by ptxas");
+      CHECK(need == real);
+    }
+  };
+  for (const char* stated : {"", ".reqntid 128", ".maxntid 256", ".reqntid 32", ".reqntid 128\n.minnctapersm 1",
+                             ".reqntid 128\n.minnctapersm 4", ".reqntid 512", ".maxntid 1024"})
+    check(held_values(520, "f32"), stated);
+  for (const char* stated : {"", ".reqntid 128", ".maxntid 256", ".maxntid 1024"})
+    check(held_values(400, "f32"), stated);
+  for (const char* stated : {"", ".reqntid 128", ".maxntid 1024"})
+    check(held_values(265, "f32"), stated);
+}
+
 TEST_CASE("predicates are counted apart") {
   ReadText text(kernel("ld.global.u32 %r1, [%rd1]; setp.lt.u32 %p1, %r1, 5; setp.lt.u32 %p2, %r1, 9; bar.sync 0;\n"
                        "@%p1 st.global.u32 [%rd1], %r1; @%p2 st.global.u32 [%rd1+4], %r1;"));
