@@ -107,9 +107,9 @@ bool is_hardware_form(const Function& function) {
 
 // If registers are free, stores are pending and results are not overwritten at once.
 uint32_t with_reserved(uint32_t least, uint32_t pending, uint32_t compute_capability) {
-  const uint32_t reserved = heuristic(compute_capability, Heuristic::reserved_registers);
-  const uint32_t free = heuristic(compute_capability, Heuristic::overlap_registers);
-  return std::max(least + reserved, std::min(pending + reserved, free));
+  const auto figure = [&](Heuristic which) { return heuristic(compute_capability, which); };
+  return std::max(least + figure(Heuristic::least_reserved),
+                  std::min(pending + figure(Heuristic::reserved_registers), figure(Heuristic::overlap_registers)));
 }
 
 // The smaller of two orders' needs: of the text and of early loads. If registers are free, loads are early.
@@ -239,7 +239,6 @@ uint32_t limit_of(const Function& function, uint32_t compute_capability, uint32_
   const bool waits = waits_in_all_threads(function, compute_capability, registers - limit, resident);
   return waits ? std::min(limit, resident) : limit;
 }
-
 
 // Raises the need to that of the functions that it calls, and limits it to the machine's registers.
 RegisterNeed with_called(const Function& function, RegisterNeed need, uint32_t compute_capability, OrdersTried orders) {

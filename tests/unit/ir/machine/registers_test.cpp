@@ -191,6 +191,22 @@ TEST_CASE("a kernel has the registers of the functions that it calls") {
   }
 }
 
+TEST_CASE("a kernel that is short of registers has three beside those of its values") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (unsigned words : {25u, 26u}) { // and two of the address: up to 31
+    std::string ptx = held_values(words, "f32");
+    for (uint32_t capability : {80u, 90u}) {
+      ptx.replace(ptx.find("sm_"), 5, "sm_" + std::to_string(capability));
+      const auto [need, real] = registers_for(ptx, capability);
+      INFO(words << " words, sm_" << capability << ": " << need << " estimated, " << real << " by ptxas");
+      CHECK(need == real);
+    }
+  }
+}
+
 TEST_CASE("a kernel that states its block and needs far too many registers gets those of a full SM") {
   if (!find_ptxas()) {
     MESSAGE("skipped: no ptxas");
