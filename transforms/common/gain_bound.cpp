@@ -55,8 +55,8 @@ private:
           mark_definition(argument);
   }
 
-  // Is every reader of its results unneeded? The walk is backwards, so that readers are visited first; an argument of an
-  // edge counts as a reader that stays.
+  // Is every reader of its results unneeded? The walk is backwards, so that readers are visited first; an argument of
+  // an edge counts as a reader that stays.
   bool is_dead(ir::InstructionId id) const {
     bool is_read = false, has_readers = false;
     ir::for_each_definition(original_, id, [&](ir::ValueId value) {

@@ -144,8 +144,7 @@ TEST_CASE("bp_adjust_weights: small indices are proved, the weight index is a qu
   // less.
   CHECK(evaluate(67108862 - 1, 2));
   CHECK_FALSE(evaluate(67108864, 2));
-  CHECK(k.forms->statement(open[0]) ==
-        "-2147483648 <= P1 + tid.x + (P1+1)*tid.y + 16*(P1+1)*ctaid.y <= 2147483647");
+  CHECK(k.forms->statement(open[0]) == "-2147483648 <= P1 + tid.x + (P1+1)*tid.y + 16*(P1+1)*ctaid.y <= 2147483647");
   CHECK(k.forms->launch_predicate(open[0]) ==
         "sext32(P1) + min(0, sext32(P1+1)*(ntid.y - 1)) + min(0, sext32(16*P1+16)*(nctaid.y - 1)) >= -2147483648 && "
         "sext32(P1) + (ntid.x - 1) + max(0, sext32(P1+1)*(ntid.y - 1)) + max(0, sext32(16*P1+16)*(nctaid.y - 1)) <= "
