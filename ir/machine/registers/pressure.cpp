@@ -1,6 +1,7 @@
 // Walks a block from its end to its start, see pressure.h.
 #include "ir/machine/registers/pressure.h"
 
+#include "ir/core/module.h"
 #include "ir/machine/figures/expansion.h"
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/figures/heuristics.h"
@@ -52,8 +53,9 @@ std::optional<SlowPath> slow_path_of(Subroutine subroutine) {
 
 } // namespace
 
-BlockPressure::BlockPressure(const Function& function, const Lowering& lowering, uint32_t compute_capability)
-    : function_(function), lowering_(lowering), capability_(compute_capability),
+BlockPressure::BlockPressure(const Function& function, const Lowering& lowering, uint32_t compute_capability,
+                             const CalledWords& called)
+    : function_(function), lowering_(lowering), capability_(compute_capability), called_(called),
       loads_parameters_(has(compute_capability, MachineFact::loaded_parameters)), definition_(function.values.size()),
       live_(function.values.size()) {
   for (BlockId block : function.layout)
@@ -92,12 +94,24 @@ void BlockPressure::change(ValueId value, bool added) {
   count += added ? units : 0 - units;
 }
 
+uint32_t BlockPressure::words_of_called(InstructionId id) const {
+  if (called_.empty() || !function_.is_opcode(id, Opcode::call)) return 0;
+  uint32_t words = 0;
+  for (const Operand& operand : function_.operands_of(id)) {
+    if (!operand.is(OperandKind::symbol) || operand.as_symbol().kind() != SymbolRef::Kind::function) continue;
+    const auto found = called_.find(function_.module().function(operand.as_symbol().function()).name);
+    if (found != called_.end()) words = std::max(words, found->second);
+  }
+  return words;
+}
+
 // A definition occupies its register even if unread; a guarded one keeps the old contents.
 void BlockPressure::step(InstructionId id) {
   if (is_real(id) && !lowering_.needed(id)) return;
   for_each_definition(function_, id, [&](ValueId value) { add(value); });
   if (function_.is_ssa || !function_.instructions[id].guard)
     for_each_definition(function_, id, [&](ValueId value) { remove(value); });
+  highest_.registers = std::max(highest_.registers, now_.registers + words_of_called(id));
   for_each_use(function_, id, [&](ValueId value) { add(value); });
   if (!is_real(id)) return;
   const Subroutine subroutine = expansion_of(function_.form_of(id), capability_, false).subroutine;

@@ -17,9 +17,13 @@
 
 namespace ptxrewrite::ir {
 
+// Words that a function's code needs beside those that are live where it is called, by its name.
+using CalledWords = std::map<Symbol, uint32_t>;
+
 class BlockPressure {
 public:
-  BlockPressure(const Function& function, const Lowering& lowering, uint32_t compute_capability);
+  BlockPressure(const Function& function, const Lowering& lowering, uint32_t compute_capability,
+                const CalledWords& called);
 
   // The highest sums of widths of live values.
   RegisterNeed of_values(const std::vector<ValueId>& live_out, std::span<const InstructionId> order);
@@ -44,6 +48,7 @@ private:
   void remove(ValueId value);
   void change(ValueId value, bool added);
   void step(InstructionId id);
+  uint32_t words_of_called(InstructionId id) const;
   std::vector<size_t> last_pending(std::span<const InstructionId> order) const;
   std::optional<Constant> constant_of(ValueId value) const;
   std::vector<Constant> constants_read(InstructionId id) const;
@@ -53,6 +58,7 @@ private:
   const Function& function_;
   const Lowering& lowering_;
   uint32_t capability_;
+  const CalledWords& called_;
   const bool loads_parameters_;
   bool spare_ = false;                    // registers are free
   std::vector<InstructionId> definition_; // by ValueId

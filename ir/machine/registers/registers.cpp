@@ -77,11 +77,11 @@ struct Pressures {
 };
 
 Pressures pressures_of(const Function& function, const Lowering& lowering, uint32_t compute_capability,
-                       bool issued_early) {
+                       const CalledWords& called, bool issued_early) {
   Pressures result;
   const ControlFlow flow(function);
   const Liveness liveness(function, flow);
-  BlockPressure pressure(function, lowering, compute_capability);
+  BlockPressure pressure(function, lowering, compute_capability, called);
   for (BlockId block : function.layout) {
     const std::vector<ValueId>& live_out = liveness.live_out(block);
     const RegisterNeed need = pressure.of_values(live_out, text_order(function, block));
@@ -113,20 +113,22 @@ uint32_t with_reserved(uint32_t least, uint32_t pending, uint32_t compute_capabi
 }
 
 // The smaller of two orders' needs: of the text and of early loads. If registers are free, loads are early.
-RegisterNeed need_of(const Function& function, uint32_t compute_capability, OrdersTried orders) {
+RegisterNeed need_of(const Function& function, uint32_t compute_capability, OrdersTried orders,
+                     const CalledWords& called) {
   const Pressures pressures =
-      pressures_of(function, lower_as_written(function, compute_capability), compute_capability, false);
+      pressures_of(function, lower_as_written(function, compute_capability), compute_capability, called, false);
   RegisterNeed need = pressures.least;
   uint32_t pending = std::max(need.registers, pressures.pending);
   if (orders == OrdersTried::all && function.is_ssa && !is_hardware_form(function)) {
     Function early = function;
     schedule(early, compute_capability, {.goal = ScheduleGoal::early_loads, .live_limit = 255});
     const Pressures of_early =
-        pressures_of(early, lower_as_written(early, compute_capability), compute_capability, true);
+        pressures_of(early, lower_as_written(early, compute_capability), compute_capability, called, true);
     need.registers = std::min(need.registers, of_early.least.registers);
     pending = std::max(pending, of_early.pending);
   }
-  need.registers = with_reserved(need.registers, pending, compute_capability);
+  need.live = need.registers;
+  need.registers = with_reserved(need.live, pending, compute_capability);
   return need;
 }
 
@@ -136,43 +138,46 @@ RegisterNeed smaller(const RegisterNeed& a, const RegisterNeed& b) {
 
 // With computations at their readers, but those of predicates; in a function that needs many registers, with the best
 // of their places.
-RegisterNeed need_of_either(const Function& function, uint32_t compute_capability, OrdersTried orders) {
+RegisterNeed need_of_either(const Function& function, uint32_t compute_capability, OrdersTried orders,
+                            const CalledWords& called) {
   Function sunk = function;
   sink_computations(sunk, false);
-  const RegisterNeed need = need_of(sunk, compute_capability, orders);
+  const RegisterNeed need = need_of(sunk, compute_capability, orders, called);
   if (orders == OrdersTried::one || need.registers <= heuristic(compute_capability, Heuristic::overlap_registers))
     return need;
   sunk = function;
   sink_computations(sunk, true);
-  return smaller(smaller(need, need_of(sunk, compute_capability, orders)),
-                 need_of(function, compute_capability, orders));
+  return smaller(smaller(need, need_of(sunk, compute_capability, orders, called)),
+                 need_of(function, compute_capability, orders, called));
 }
 
 // Larger functions are lowered for one order alone: each further one takes as long as lowering them.
 constexpr size_t few_instructions = 20'000;
 
 // Without the functions that it calls.
-RegisterNeed own_need(const Function& function, uint32_t compute_capability, OrdersTried orders) {
+RegisterNeed own_need(const Function& function, uint32_t compute_capability, OrdersTried orders,
+                      const CalledWords& called) {
   if (function.instructions.size() > few_instructions) orders = OrdersTried::one;
-  if (function.module().hardware_form) return need_of(function, compute_capability, orders);
+  if (function.module().hardware_form) return need_of(function, compute_capability, orders, called);
   Function copy = function;
-  if (!copy.is_ssa && !construct_ssa(copy).ok()) return need_of(function, compute_capability, orders);
+  if (!copy.is_ssa && !construct_ssa(copy).ok()) return need_of(function, compute_capability, orders, called);
   Function prepared = copy;
   prepare_for_lowering(prepared, compute_capability);
-  const RegisterNeed need = need_of_either(prepared, compute_capability, orders);
+  const RegisterNeed need = need_of_either(prepared, compute_capability, orders, called);
   if (orders == OrdersTried::one || need.registers <= most_registers(compute_capability)) return need;
   // Values are not kept for reuse if they do not fit.
-  return smaller(need, need_of_either(copy, compute_capability, orders));
+  return smaller(need, need_of_either(copy, compute_capability, orders, called));
 }
 
 // Instructions of called functions that are looked at: all kernels of a file may call the same ones.
 constexpr size_t most_of_called = 4'000;
 
 // By a lowering of this function: for its text with computations at their readers.
-RegisterNeed need_by(const Function& function, const Lowering& lowering, uint32_t compute_capability) {
+RegisterNeed need_by(const Function& function, const Lowering& lowering, uint32_t compute_capability,
+                     const CalledWords& called) {
   Function sunk = function;
   if (sunk.is_ssa && !function.module().hardware_form) sink_computations(sunk, false);
-  const Pressures pressures = pressures_of(sunk, lowering, compute_capability, false);
+  const Pressures pressures = pressures_of(sunk, lowering, compute_capability, called, false);
   RegisterNeed need = pressures.least;
   need.registers = with_reserved(need.registers, std::max(need.registers, pressures.pending), compute_capability);
   return need;
@@ -240,16 +245,29 @@ uint32_t limit_of(const Function& function, uint32_t compute_capability, uint32_
   return waits ? std::min(limit, resident) : limit;
 }
 
-// Raises the need to that of the functions that it calls, and limits it to the machine's registers.
-RegisterNeed with_called(const Function& function, RegisterNeed need, uint32_t compute_capability, OrdersTried orders) {
+// With the functions that it calls, up to the limit of its machine and its directives. `lowering`: of the function, or
+// nullptr: it is prepared and lowered for this.
+RegisterNeed whole_need(const Function& function, const Lowering* lowering, uint32_t compute_capability,
+                        OrdersTried orders) {
+  std::vector<const Function*> functions = called_functions(function);
   size_t looked_at = 0;
-  for (const Function* called : called_functions(function)) {
+  std::erase_if(functions, [&](const Function* called) {
     looked_at += called->instructions.size();
-    if (looked_at > most_of_called) break;
-    const RegisterNeed other = own_need(*called, compute_capability, orders);
-    need.registers = std::max(need.registers, other.registers);
-    need.predicates = std::max(need.predicates, other.predicates);
+    return looked_at > most_of_called;
+  });
+  // Those that call none first, as far as they do not call each other in circles.
+  CalledWords called;
+  uint32_t registers = 0, predicates = 0;
+  for (size_t i = functions.size(); i-- > 0;) {
+    const RegisterNeed need = own_need(*functions[i], compute_capability, orders, called);
+    registers = std::max(registers, need.registers);
+    predicates = std::max(predicates, need.predicates);
+    called[functions[i]->name] = need.live;
   }
+  RegisterNeed need = lowering ? need_by(function, *lowering, compute_capability, called)
+                               : own_need(function, compute_capability, orders, called);
+  need.registers = std::max(need.registers, registers);
+  need.predicates = std::max(need.predicates, predicates);
   need.limit = limit_of(function, compute_capability, need.registers);
   need.beyond = need.registers - std::min(need.registers, need.limit);
   need.registers = std::min(need.registers, need.limit);
@@ -259,11 +277,11 @@ RegisterNeed with_called(const Function& function, RegisterNeed need, uint32_t c
 } // namespace
 
 RegisterNeed register_need(const Function& function, uint32_t compute_capability, OrdersTried orders) {
-  return with_called(function, own_need(function, compute_capability, orders), compute_capability, orders);
+  return whole_need(function, nullptr, compute_capability, orders);
 }
 
 RegisterNeed register_need(const Function& function, const Lowering& lowering, uint32_t compute_capability) {
-  return with_called(function, need_by(function, lowering, compute_capability), compute_capability, OrdersTried::one);
+  return whole_need(function, &lowering, compute_capability, OrdersTried::one);
 }
 
 } // namespace ptxrewrite::ir

@@ -16,6 +16,7 @@ class Lowering;
 struct RegisterNeed {
   uint32_t registers = 0;  // of 32 bits, at the point of highest pressure (64-bit values: 2); up to `limit`
   uint32_t limit = 255;    // most_registers(), or fewer if the kernel states its block or a limit
+  uint32_t live = 0;       // of these, those of values
   uint32_t predicates = 0; // at the point of highest pressure
   uint32_t beyond = 0;     // registers needed beyond that: values are spilled to local memory (machine_spill.h)
 };

@@ -189,6 +189,23 @@ TEST_CASE("a kernel has the registers of the functions that it calls") {
     CHECK(real >= 60);
     CHECK(std::abs(need - real) <= 8);
   }
+  // 28 words that are live at the call have others.
+  std::string kept, read;
+  for (unsigned i = 0; i < 28; ++i) {
+    const std::string value = "%w" + std::to_string(i);
+    kept += "ld.volatile.global.u32 " + value + ", [%a+" + std::to_string(1024 + 4 * i) + "];\n";
+    read += "st.volatile.global.u32 [%a+" + std::to_string(2048 + 4 * i) + "], " + value + ";\n";
+  }
+  const std::string across = entry(".reg .b64 %a; .reg .b32 %w<28>; .param .b64 x;",
+                                   "ld.param.u64 %a, [p];\n" + kept + "st.param.b64 [x], %a; call f, (x);\n" +
+                                       "st.param.b64 [x], %a; call f, (x);\n" + read,
+                                   function);
+  for (uint32_t capability : {80u, 90u}) {
+    const auto [need, real] = registers_for(across, capability);
+    INFO("sm_" << capability << ": " << need << " estimated, " << real << " by ptxas");
+    CHECK(real >= 88);
+    CHECK(std::abs(need - real) <= 8);
+  }
 }
 
 TEST_CASE("a kernel that is short of registers has three beside those of its values") {
