@@ -248,6 +248,30 @@ TEST_CASE("a kernel that states its block and needs far too many registers gets 
     check(held_values(265, "f32"), stated);
 }
 
+// ptxas 13.0: 40 registers where an SM holds 1,536 threads of them, and 32 where it holds 2,048.
+TEST_CASE("loads are early as far as the registers of a full SM go") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  std::string loads, sums,
+      head = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n"
+             ".reg .b64 %a; .reg .f32 %v<32>; .reg .f32 %s;\nld.param.u64 %a, [p];\n";
+  for (int i = 0; i < 32; ++i) {
+    const std::string value = "%v" + std::to_string(i);
+    loads += "ld.global.f32 " + value + ", [%a+" + std::to_string(12 * i) + "];\n";
+    sums += (i == 0 ? "mov.f32 %s, " : "add.f32 %s, %s, ") + value + ";\n";
+  }
+  const std::string ptx = head + loads + sums + "st.global.f32 [%a], %s;\nret;\n}\n";
+  for (const uint32_t capability : {86u, 120u}) {
+    const auto [estimated, real] = registers_for(ptx, capability);
+    CAPTURE(capability);
+    CHECK(real > 32);
+    CHECK(estimated > 36);
+    CHECK(std::abs(estimated - real) <= 4);
+  }
+}
+
 TEST_CASE("predicates are counted apart") {
   ReadText text(kernel("ld.global.u32 %r1, [%rd1]; setp.lt.u32 %p1, %r1, 5; setp.lt.u32 %p2, %r1, 9; bar.sync 0;\n"
                        "@%p1 st.global.u32 [%rd1], %r1; @%p2 st.global.u32 [%rd1+4], %r1;"));
