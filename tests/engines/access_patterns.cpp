@@ -8,7 +8,7 @@
 // alone.
 #include "grammar/reader.h"
 #include "support/log.h"
-#include "tests/engines/engine_run.h"
+#include "tests/engines/access_launch.h"
 #include "tests/fuzz/random.h"
 
 #include <cstdio>
@@ -149,17 +149,12 @@ std::string text_of(const Access& access) {
   return text + "ret;\n}\n";
 }
 
-struct Data {
-  std::vector<uint32_t> table;
-  std::vector<uint8_t> buffer, results;
-};
-
 bool executes(const Access& access, unsigned lane) {
   return access.executing == Access::all || (access.executing == Access::some ? lane < 27 : (lane & 5) != 1);
 }
 
 // Computes the expected memory: of lanes that store to the same address, the last one's value remains.
-void expect(const Access& access, Data& data) {
+void expect(const Access& access, AccessData& data) {
   const unsigned size = access.size();
   std::vector<uint8_t> last(lanes * size);
   for (size_t at = 0; at < data.table.size(); ++at) {
@@ -176,48 +171,9 @@ void expect(const Access& access, Data& data) {
   }
 }
 
-enum class Way : uint8_t { sites, lane_by_lane, quick, portable, full };
-
-EngineRun launch(const ir::Module& module, const Access& access, const Data& data, Way way) {
-  EngineRun run;
-  emulator::DeviceMemory memory(uint64_t(1) << 30);
-  auto program = emulator::Program::load(module, memory);
-  if (!program) {
-    run.refused = program.error().message;
-    return run;
-  }
-  emulator::LaunchRequest request;
-  request.kernel = "k";
-  request.block = {access.executing == Access::some ? 27u : 32u};
-  request.host_threads = 1;
-  request.count_memory = way == Way::lane_by_lane;
-  const bool is_code = way != Way::sites && way != Way::lane_by_lane;
-  request.machines.set(emulator::EngineSetting{is_code ? emulator::Engine::generated : emulator::Engine::interpreter,
-                                               {},
-                                               way == Way::full ? emulator::CodeTier::full : emulator::CodeTier::quick,
-                                               way == Way::portable});
-  request.parameters.resize(28);
-  const std::span<const std::byte> parts[] = {std::as_bytes(std::span(data.table)),
-                                              std::as_bytes(std::span(data.buffer)),
-                                              std::as_bytes(std::span(data.results))};
-  uint64_t addresses[3] = {};
-  for (size_t i = 0; i < 3; ++i) {
-    auto address = memory.allocate(parts[i].size(), "part");
-    if (!address || !memory.write(*address, parts[i])) {
-      run.refused = "no memory";
-      return run;
-    }
-    addresses[i] = *address;
-    std::memcpy(request.parameters.data() + i * 8, &addresses[i], 8);
-  }
-  const auto turns = static_cast<uint32_t>(data.table.size() / lanes);
-  std::memcpy(request.parameters.data() + 24, &turns, 4);
-  const UsesEngine counted(emulator::default_engine());
-  take_result((*program)->launch(request), run);
-  run.generated = counted.generated();
-  for (size_t i = 1; i < 3; ++i)
-    (void)memory.read(addresses[i], run.memory.emplace_back(parts[i].size()));
-  return run;
+EngineRun launch(const ir::Module& module, const Access& access, const AccessData& data, AccessWay way) {
+  const uint32_t threads = access.executing == Access::some ? 27 : lanes;
+  return launch_accesses(module, {threads, 1, static_cast<uint32_t>(data.table.size() / lanes)}, data, way);
 }
 
 // Returns the number of ways that are wrong.
@@ -228,7 +184,7 @@ int test(const Access& access, bool with_generator, EngineTally& tally) {
     std::printf("%s: not read: %s\n", name_of(access).c_str(), diagnostics.list()[0].message.c_str());
     return 1;
   }
-  Data data;
+  AccessData data;
   for (const Turn& turn : turns_of(access))
     data.table.insert(data.table.end(), turn.begin(), turn.end());
   fuzz::Random random(3);
@@ -237,27 +193,21 @@ int test(const Access& access, bool with_generator, EngineTally& tally) {
   for (auto* bytes : {&data.buffer, &data.results})
     for (uint8_t& byte : *bytes)
       byte = static_cast<uint8_t>(random.next());
-  EngineRun expected;
-  Data after = data;
+  AccessData after = data;
   expect(access, after);
-  for (const auto* bytes : {&after.buffer, &after.results}) {
-    const auto view = std::as_bytes(std::span(*bytes));
-    expected.memory.emplace_back(view.begin(), view.end());
-  }
   int wrong = 0;
   ++tally.kernels;
-  const EngineRun by_sites = launch(*module, access, data, Way::sites);
-  EngineRun memory_only = by_sites;
-  memory_only.counters = {};
-  if (const std::string what = difference(expected, memory_only); !what.empty() && ++wrong)
+  const EngineRun by_sites = launch(*module, access, data, AccessWay::predicted);
+  if (const std::string what = difference_from_host(after, by_sites); !what.empty() && ++wrong)
     std::printf("%s, host and interpreter: %s\n", name_of(access).c_str(), what.c_str());
-  const EngineRun lane_by_lane = launch(*module, access, data, Way::lane_by_lane);
+  const EngineRun lane_by_lane = launch(*module, access, data, AccessWay::lane_by_lane);
   if (const std::string what = difference(lane_by_lane, by_sites); !what.empty() && ++wrong)
     std::printf("%s, lane by lane and by sites: %s\n", name_of(access).c_str(), what.c_str());
   if (!with_generator) return wrong;
-  wrong += !tally.add(name_of(access) + ", quick code", by_sites, launch(*module, access, data, Way::quick));
-  wrong += !tally.add(name_of(access) + ", quick code by LLVM", by_sites, launch(*module, access, data, Way::portable));
-  wrong += !tally.add(name_of(access) + ", full code", by_sites, launch(*module, access, data, Way::full));
+  wrong += !tally.add(name_of(access) + ", quick code", by_sites, launch(*module, access, data, AccessWay::quick));
+  wrong += !tally.add(name_of(access) + ", quick code by LLVM", by_sites,
+                      launch(*module, access, data, AccessWay::portable));
+  wrong += !tally.add(name_of(access) + ", full code", by_sites, launch(*module, access, data, AccessWay::full));
   return wrong;
 }
 

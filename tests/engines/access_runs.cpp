@@ -8,7 +8,7 @@
 // that repeat and change, up to both ends of the memory; in some kernels the last turn is beyond an end, or misaligned.
 #include "grammar/reader.h"
 #include "support/log.h"
-#include "tests/engines/engine_run.h"
+#include "tests/engines/access_launch.h"
 #include "tests/fuzz/random.h"
 
 #include <algorithm>
@@ -40,9 +40,9 @@ struct Kernel {
   bool faults = false; // in the last turn, as a rule
 };
 
-struct Data {
-  std::vector<uint32_t> table; // offsets: by turn, base, lane
-  std::vector<uint8_t> buffer, own, results;
+// Offsets of the table: by turn, base, lane.
+struct Data : AccessData {
+  std::vector<uint8_t> own;
 };
 
 bool is_guarded_lane(uint32_t lane) {
@@ -242,48 +242,8 @@ void expect(const Kernel& kernel, Data& data) {
     expect_block(kernel, data);
 }
 
-enum class Way : uint8_t { runs, lane_by_lane, quick, portable, full };
-
-EngineRun launch(const ir::Module& module, const Kernel& kernel, const Data& data, Way way) {
-  EngineRun run;
-  emulator::DeviceMemory memory(uint64_t(1) << 30);
-  auto program = emulator::Program::load(module, memory);
-  if (!program) {
-    run.refused = program.error().message;
-    return run;
-  }
-  emulator::LaunchRequest request;
-  request.kernel = "k";
-  request.block = {kernel.threads};
-  request.grid = {block_count};
-  request.host_threads = 1;
-  request.count_memory = way == Way::lane_by_lane;
-  const bool is_code = way != Way::runs && way != Way::lane_by_lane;
-  request.machines.set(emulator::EngineSetting{is_code ? emulator::Engine::generated : emulator::Engine::interpreter,
-                                               {},
-                                               way == Way::full ? emulator::CodeTier::full : emulator::CodeTier::quick,
-                                               way == Way::portable});
-  request.parameters.resize(28);
-  const std::span<const std::byte> parts[] = {std::as_bytes(std::span(data.table)),
-                                              std::as_bytes(std::span(data.buffer)),
-                                              std::as_bytes(std::span(data.results))};
-  uint64_t addresses[3] = {};
-  for (size_t i = 0; i < 3; ++i) {
-    auto address = memory.allocate(parts[i].size(), "part");
-    if (!address || !memory.write(*address, parts[i])) {
-      run.refused = "no memory";
-      return run;
-    }
-    addresses[i] = *address;
-    std::memcpy(request.parameters.data() + i * 8, &addresses[i], 8);
-  }
-  std::memcpy(request.parameters.data() + 24, &turn_count, 4);
-  const UsesEngine counted(emulator::default_engine());
-  take_result((*program)->launch(request), run);
-  run.generated = counted.generated();
-  for (size_t i = 1; i < 3; ++i)
-    (void)memory.read(addresses[i], run.memory.emplace_back(parts[i].size()));
-  return run;
+EngineRun launch(const ir::Module& module, const Kernel& kernel, const Data& data, AccessWay way) {
+  return launch_accesses(module, {kernel.threads, block_count, turn_count}, data, way);
 }
 
 // Returns the number of ways that are wrong.
@@ -300,28 +260,22 @@ int test(uint64_t number, bool with_generator, EngineTally& tally) {
   }
   int wrong = 0;
   ++tally.kernels;
-  const EngineRun by_runs = launch(*module, kernel, data, Way::runs);
+  const EngineRun by_runs = launch(*module, kernel, data, AccessWay::predicted);
   if (!kernel.faults) {
     Data after = data;
     expect(kernel, after);
-    EngineRun expected, memory_only = by_runs;
-    for (const auto* bytes : {&after.buffer, &after.results}) {
-      const auto view = std::as_bytes(std::span(*bytes));
-      expected.memory.emplace_back(view.begin(), view.end());
-    }
-    memory_only.counters = {};
-    if (const std::string what = difference(expected, memory_only); !what.empty() && ++wrong)
+    if (const std::string what = difference_from_host(after, by_runs); !what.empty() && ++wrong)
       std::printf("%s, host and interpreter: %s\n", name.c_str(), what.c_str());
   }
-  const EngineRun lane_by_lane = launch(*module, kernel, data, Way::lane_by_lane);
+  const EngineRun lane_by_lane = launch(*module, kernel, data, AccessWay::lane_by_lane);
   if (const std::string what = difference(lane_by_lane, by_runs); !what.empty() && ++wrong)
     std::printf("%s, lane by lane and by runs: %s\n", name.c_str(), what.c_str());
   if (wrong) std::printf("%s", text_of(kernel).c_str());
   if (!with_generator) return wrong;
-  wrong += !tally.add(name + ", quick code", by_runs, launch(*module, kernel, data, Way::quick));
+  wrong += !tally.add(name + ", quick code", by_runs, launch(*module, kernel, data, AccessWay::quick));
   if (number % 25 != 0) return wrong; // LLVM takes longer
-  wrong += !tally.add(name + ", quick code by LLVM", by_runs, launch(*module, kernel, data, Way::portable));
-  wrong += !tally.add(name + ", full code", by_runs, launch(*module, kernel, data, Way::full));
+  wrong += !tally.add(name + ", quick code by LLVM", by_runs, launch(*module, kernel, data, AccessWay::portable));
+  wrong += !tally.add(name + ", full code", by_runs, launch(*module, kernel, data, AccessWay::full));
   return wrong;
 }
 
