@@ -13,7 +13,7 @@ namespace ptxrewrite::emulator {
 struct RunnableOp {
   enum Kind : uint8_t {
     other,  // ends a run
-    plain,  // computes lanes from lanes: no access, and execution continues behind it
+    plain,  // computes registers from registers, then continues with the next micro-operation
     access, // a load or store of one element for each lane
   };
   Kind kind = other;
@@ -27,8 +27,8 @@ struct RunnableOp {
 using DescribeRunnable = RunnableOp (*)(const MicroOp& op);
 void lead_runs(DecodedFunction& function, DescribeRunnable describe, Handler (*handler_for)(const RunnableOp& leader));
 
-// Executes the run that `leader` begins and returns the micro-operation behind it. Returns nullptr, and has done
-// nothing, if not all accesses are known to be in bounds: then the leader is an access like any other.
+// Executes the run that starts at `leader` and returns the micro-operation after the run. If any access of the run may
+// be out of bounds or unaligned, it executes nothing and returns nullptr; the caller then executes the leader alone.
 const MicroOp* run_accesses(Warp& warp, const MicroOp& leader);
 
 } // namespace ptxrewrite::emulator

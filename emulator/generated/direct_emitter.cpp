@@ -125,7 +125,7 @@ void DirectEmitter::jump_to(uint32_t first) {
 void DirectEmitter::emit_piece(const Piece& piece, std::optional<uint32_t> next_piece) {
   code_.place(label_of(piece.first));
   uppers_used_ = true;
-  // What is known about addresses holds on, if the piece is reached only from the one that has been written last.
+  // Facts about addresses stay valid only if the piece emitted before this one is its only predecessor.
   if (leaders_[piece.first] != 1 || !last_piece_ || std::ranges::count(last_piece_->followers, piece.first) == 0) {
     places_.clear();
     forgets_surprise_ = false;

@@ -206,15 +206,15 @@ StatedBlock stated_block(const Function& function) {
   return stated;
 }
 
-// Registers with which so many threads are resident.
+// The most registers per thread with which an SM's register file holds that many threads.
 uint32_t registers_for(uint64_t threads) {
   constexpr uint64_t all = 65'536, granularity = 8;
   return static_cast<uint32_t>(std::max(all / std::max<uint64_t>(threads, 1), 2 * granularity) / granularity *
                                granularity);
 }
 
-// If a kernel waits for memory and needs far more registers than it may have, ptxas lets as many threads as an SM can
-// hold wait at a time, with the `resident` registers that each has then, and spills the others.
+// If a kernel is bound by memory accesses and needs far more registers than its limit, ptxas allocates only the
+// `resident` registers that allow full occupancy, and spills the remaining values.
 bool waits_in_all_threads(const Function& function, uint32_t compute_capability, uint32_t beyond, uint32_t resident) {
   uint64_t accesses = 0, all = 0;
   for (BlockId block : function.layout)
