@@ -14,14 +14,16 @@ constexpr bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
 }
 
-// Characters that are significant inside braces.
-constexpr std::array<bool, 256> make_interesting() {
-  std::array<bool, 256> table{};
-  for (char c : {'{', '}', '"', '/', '#', ';', '.', '@', ',', '(', ')'})
-    table[static_cast<unsigned char>(c)] = true;
-  return table;
+using CharacterSet = std::array<bool, 256>;
+constexpr CharacterSet make_set(std::string_view characters) {
+  CharacterSet set{};
+  for (char c : characters)
+    set[static_cast<unsigned char>(c)] = true;
+  return set;
 }
-constexpr std::array<bool, 256> interesting = make_interesting();
+// Characters that may end an item or begin text in which nothing ends it.
+constexpr CharacterSet interesting = make_set("{}\"/#;.@,()");
+constexpr CharacterSet interesting_in_braces = make_set("{}\"/#");
 
 // Words that cannot occur in a function's header outside of parentheses.
 bool begins_item(std::string_view word) {
@@ -140,12 +142,15 @@ uint32_t ItemScanner::find_end(uint32_t begin) const {
   uint32_t parentheses = 0;
   uint32_t depth = 0;
   uint32_t position = begin + (open_ended ? static_cast<uint32_t>(first.size()) : 0);
+  const bool has_raw_text = first == ".nv_intermediate_source_section";
   while (position < size) {
-    const char c = text_[position];
-    if (!interesting[static_cast<unsigned char>(c)] && !after_brace) {
-      ++position;
-      continue;
+    if (!after_brace) {
+      const CharacterSet& set = depth > 0 && parentheses == 0 && !has_raw_text ? interesting_in_braces : interesting;
+      while (position < size && !set[static_cast<unsigned char>(text_[position])])
+        ++position;
+      if (position == size) break;
     }
+    const char c = text_[position];
     if (is_blank(c)) {
       ++position;
       continue;
@@ -168,7 +173,7 @@ uint32_t ItemScanner::find_end(uint32_t begin) const {
       ++parentheses;
     } else if (c == ')') {
       if (parentheses > 0) --parentheses;
-    } else if (c == '.' && first == ".nv_intermediate_source_section" && word_at(position) == ".source_begin") {
+    } else if (c == '.' && has_raw_text && word_at(position) == ".source_begin") {
       // Raw text: braces and quotes have no meaning in it.
       const size_t end = text_.find(".source_end", position);
       if (end == std::string_view::npos) return size;

@@ -37,6 +37,24 @@ public:
   void enterOuterAlt(antlr4::ParserRuleContext* context, size_t) override { _ctx = context; }
 
 protected:
+  // The generated code calls these two by their bare names and so finds them instead of the runtime's: no listener is
+  // told, contexts have no stop token, every parent is a rule's context, and the guard needs no std::function.
+  void exitRule() {
+    setState(_ctx->invokingState);
+    _ctx = static_cast<antlr4::ParserRuleContext*>(_ctx->parent);
+  }
+  template <class Leave> class RuleExit {
+  public:
+    explicit RuleExit(Leave leave) : leave_(leave) {}
+    RuleExit(const RuleExit&) = delete;
+    RuleExit& operator=(const RuleExit&) = delete;
+    ~RuleExit() { leave_(); }
+
+  private:
+    Leave leave_;
+  };
+  template <class Leave> static RuleExit<Leave> finally(Leave leave) { return RuleExit<Leave>(leave); }
+
   const Lexeme& last() const { return ring_->previous().lexeme; }
 
   ReaderActions* actions = nullptr;

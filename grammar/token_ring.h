@@ -79,6 +79,7 @@ public:
 
 private:
   void fill();
+  void longest_token(uint32_t begin, uint32_t end, uint16_t& accepted, uint32_t& accepted_end) const;
 
   // The parser looks one token ahead (every decision is LL(1)) and back at the previous one.
   static constexpr size_t size_of_ring = 8;

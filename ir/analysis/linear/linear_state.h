@@ -196,6 +196,7 @@ private:
   bool reads_kernel_parameter(LinearFormId place) const;
   void load(InstructionId id, const Form& form, std::vector<std::pair<ValueId, LinearFormId>>& results);
   LinearFormId loaded(InstructionId id, const Form& form, size_t group, unsigned element, ValueId definition);
+  bool function_writes_memory();
   LinearFormId merged(InstructionId id, LinearFormId fresh, LinearFormId old, ValueId definition);
   bool operand_levels(InstructionId id, Level& level, bool& varies);
   void collect(InstructionId id);
@@ -206,7 +207,7 @@ private:
   std::vector<size_t> source_index_; // their indices in the operand list
   std::vector<ValueId> old_values_;
   bool unvisited_ = false;
-  int function_writes_memory_ = -1; // -1: not determined yet
+  std::optional<bool> writes_memory_; // by function_writes_memory()
 };
 
 // Runs the analysis: fills value_form, obligations, trip_bounds.

@@ -374,6 +374,22 @@ bool LinearTransfer::reads_kernel_parameter(LinearFormId place) const {
   return found;
 }
 
+bool LinearTransfer::function_writes_memory() {
+  if (writes_memory_) return *writes_memory_;
+  const Function& function = state_.function;
+  const auto may_write = [&](InstructionId id) {
+    if (function.instructions[id].kind != InstructionKind::real) return false;
+    const Form& form = function.form_of(id);
+    return form.effects.writes_memory || form.effects.atomic || form.effects.call || form.effects.barrier ||
+           form.opaque;
+  };
+  writes_memory_ = false;
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block))
+      *writes_memory_ |= may_write(id);
+  return *writes_memory_;
+}
+
 LinearFormId LinearTransfer::loaded(InstructionId id, const Form& form, size_t group, unsigned element,
                                     ValueId definition) {
   const Function& function = state_.function;
@@ -383,11 +399,13 @@ LinearFormId LinearTransfer::loaded(InstructionId id, const Form& form, size_t g
   if (form.effects.volatile_result || form.effects.atomic || width < 8 || width > 64 || register_width > 64 ||
       register_width < width)
     return state_.any(register_width);
-  LinearFormId place = address(id, group);
-  if (unvisited_) return state_.any(register_width);
   bool parameter_space = is_param(form.space) && form.space != StateSpace::param_func;
   bool read_only = form.space == StateSpace::constant || (parameter_space && function.is_entry) ||
                    (form.opcode == Opcode::ld && form.has(Modifier::nc)) || form.opcode == Opcode::ldu;
+  // Memory that other threads may write: nothing is known, whatever the address.
+  if (!read_only && (form.space != StateSpace::global || function_writes_memory())) return state_.any(register_width);
+  LinearFormId place = address(id, group);
+  if (unvisited_) return state_.any(register_width);
   if (parameter_space && !reads_kernel_parameter(place)) return state_.any(register_width);
   Level level = state_.level(place);
   bool varies = state_.varies(place);
@@ -418,20 +436,8 @@ LinearFormId LinearTransfer::loaded(InstructionId id, const Form& form, size_t g
   }
   if (read_only && level == Level::launch) return state_.uniform(pool.value(definition, register_width, varies));
   if (read_only && level == Level::block) return state_.block_uniform(register_width, varies);
-  if (form.space == StateSpace::global && level <= Level::block) {
-    if (function_writes_memory_ < 0) {
-      function_writes_memory_ = 0;
-      for (BlockId block : function.layout)
-        for (InstructionId other : function.instructions_in(block))
-          if (function.instructions[other].kind == InstructionKind::real) {
-            const Effects& effects = function.form_of(other).effects;
-            if (effects.writes_memory || effects.atomic || effects.call || effects.barrier ||
-                function.form_of(other).opaque)
-              function_writes_memory_ = 1;
-          }
-    }
-    if (!function_writes_memory_) return state_.block_uniform(register_width, varies);
-  }
+  if (form.space == StateSpace::global && level <= Level::block && !function_writes_memory())
+    return state_.block_uniform(register_width, varies);
   return state_.any(register_width);
 }
 
