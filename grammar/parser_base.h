@@ -38,11 +38,9 @@ public:
 
 protected:
   // The generated code calls these two by their bare names and so finds them instead of the runtime's: no listener is
-  // told, contexts have no stop token, every parent is a rule's context, and the guard needs no std::function.
-  void exitRule() {
-    setState(_ctx->invokingState);
-    _ctx = static_cast<antlr4::ParserRuleContext*>(_ctx->parent);
-  }
+  // told, contexts have no stop token, every parent is a rule's context, the caller sets its next state itself, and the
+  // guard needs no std::function.
+  void exitRule() { _ctx = static_cast<antlr4::ParserRuleContext*>(_ctx->parent); }
   template <class Leave> class RuleExit {
   public:
     explicit RuleExit(Leave leave) : leave_(leave) {}

@@ -131,6 +131,14 @@ TEST_CASE("wild: debug information") {
   CHECK(contains(printed, "// Offset")); // debug sections are kept unchanged
 }
 
+TEST_CASE("wild: a section of raw text, in which braces and quotes have no meaning") {
+  const std::string printed = survives(".version 9.0\n.target sm_80\n.address_size 64\n"
+                                       ".nv_intermediate_source_section\n{\n.source_begin\nchar c = '\"'; // }} {\n"
+                                       ".source_end\n}\n.visible .entry k()\n{\nret;\n}\n");
+  CHECK(contains(printed, "char c = '\"'; // }} {"));
+  CHECK(contains(printed, ".entry k"));
+}
+
 TEST_CASE("wild: local depots") {
   survives(kernel(".local .align 16 .b8 \t__local_depot0[2064];\n.reg .b64 \t%SP;\n.reg .b64 \t%SPL;\n mov.u64 %SPL, "
                   "__local_depot0;\n cvta.local.u64 %SP, %SPL;\n add.u64 %rd1, %SPL, 0;"));

@@ -251,6 +251,32 @@ ret;
   CHECK(k.form("%r8").kind == ValueClass::block_uniform);
 }
 
+TEST_CASE("loads of global memory are uniform in a block if nothing writes memory and the address is uniform") {
+  const std::string text = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 P0)
+{
+.reg .b32 %r<9>; .reg .b64 %rd<9>;
+ld.param.u64 %rd1, [P0];
+mov.u32 %r1, %ctaid.x;
+mul.wide.u32 %rd2, %r1, 4;
+add.s64 %rd3, %rd1, %rd2;
+ld.global.u32 %r2, [%rd3];
+mov.u32 %r3, %tid.x;
+mul.wide.u32 %rd4, %r3, 4;
+add.s64 %rd5, %rd1, %rd4;
+ld.global.u32 %r4, [%rd5];
+ld.u32 %r5, [%rd3];
+)";
+  Analysed silent = analyse(text + "ret;\n}\n");
+  CHECK(silent.form("%r2").kind == ValueClass::block_uniform);
+  CHECK(silent.form("%r4").kind == ValueClass::any);
+  CHECK(silent.form("%r5").kind == ValueClass::any); // may be local memory
+  Analysed writing = analyse(text + "atom.global.add.u32 %r6, [%rd1], 1;\nret;\n}\n");
+  CHECK(writing.form("%r2").kind == ValueClass::any);
+}
+
 TEST_CASE("DAC Figure 5: the tuples of the example kernel in its loop, and after it") {
   Analysed k = sample("dac_example/dac_example.ptx", "dac_example");
   CHECK(k.has("mul.wide.s32", "{0, 4, 0, 0, 4*ntid.x, 0, 0}"));              // r1 = tid * 4
