@@ -109,12 +109,12 @@ bool has_other_forms(const transforms::PassDescription& pass) {
 
 void dump_passes(const std::string& text, Dump& dump) {
   static constexpr std::array forms = {"legal", "annotated", "hardware"};
-  const std::string identity = rewritten(text, "", transforms::OutputForm::legal);
-  dump["pass..legal"] += identity;
+  const std::string as_read = ir::print(*read(text));
+  dump["pass..legal"] += rewritten(text, "", transforms::OutputForm::legal);
   auto add = [&](const std::string& passes, transforms::OutputForm form) {
     std::string result = rewritten(text, passes, form);
     // Most passes do not change most kernels.
-    if (result.ends_with(identity)) result.replace(result.size() - identity.size(), identity.size(), "unchanged\n");
+    if (result.ends_with(as_read)) result.replace(result.size() - as_read.size(), as_read.size(), "unchanged\n");
     std::string kind = "pass." + passes + "." + forms.at(static_cast<size_t>(form));
     std::erase(kind, '"');
     dump[kind] += result;

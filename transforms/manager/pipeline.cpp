@@ -2,6 +2,7 @@
 #include "transforms/manager/pipeline.h"
 
 #include "ir/core/print.h"
+#include "ir/machine/select/lowering_store.h"
 #include "ir/ssa/ssa.h"
 #include "ir/verify/verify.h"
 #include "transforms/manager/variant_terms.h"
@@ -67,6 +68,7 @@ public:
 
 private:
   Status run_on(ir::Function& function, const std::string& name) {
+    ir::Function as_read = function;
     Status constructed;
     Status status = stage(function, name, construct_stage, [&] {
       constructed = ir::construct_ssa(function);
@@ -79,12 +81,32 @@ private:
       report_.remarks.push_back(std::move(remark));
       return {};
     }
+    before_.emplace(Before{std::move(as_read), function.version(), ir::content_hash(function)});
     return run_until_weighed(function, name);
+  }
+
+  // The function that the passes run on, before SSA form, and what tells whether a pass has changed it since.
+  struct Before {
+    ir::Function as_read;
+    uint64_t version = 0;      // in SSA form, before the first pass
+    ir::ContentHash content{}; // the same
+  };
+
+  // A function, or the original that a variant stands beside, that no pass has changed is kept as it was read. A
+  // pipeline without passes converts.
+  void leave_ssa(ir::Function& function, bool changed) const {
+    const bool kept = !changed && !pipeline_.steps.empty() && function.version() == before_->version &&
+                      ir::content_hash(function) == before_->content;
+    if (kept)
+      function = before_->as_read;
+    else
+      ir::destruct_ssa(function);
   }
 
   // The state of the passes over one function of the module, before step `next`.
   struct Checkpoint {
     size_t next = 0;
+    bool changed = false; // by the steps before
     ir::Function function;
     std::map<std::string, int64_t> statistics;
     std::vector<StageTime> times;
@@ -95,17 +117,16 @@ private:
   // Runs the steps again from the first one that had to use an estimate, until none does.
   Status run_until_weighed(ir::Function& function, const std::string& name) {
     std::optional<Checkpoint> again;
-    const auto before_step = [&](size_t next) {
+    const auto before_step = [&](size_t next, bool changed) {
       if (!context_.may_run_ptxas || assemblies_.has_questions()) return;
-      again.emplace(Checkpoint{next, function, context_.statistics, report_.times, report_.executions,
+      again.emplace(Checkpoint{next, changed, function, context_.statistics, report_.times, report_.executions,
                                report_.remarks.size(), context_.ledger.size(), additions_.size(), printed_.size()});
     };
-    Status status = run_passes(function, name, 0, before_step);
+    Status status = run_passes(function, name, 0, false, before_step);
     while (status && assemblies_.has_questions()) {
       assemblies_.answer();
       go_back(*again, function);
-      const size_t next = again->next;
-      status = run_passes(function, name, next, before_step);
+      status = run_passes(function, name, again->next, again->changed, before_step);
     }
     return status;
   }
@@ -127,19 +148,25 @@ private:
   }
 
   Status run_passes(ir::Function& function, const std::string& name, size_t first) {
-    return run_passes(function, name, first, [](size_t) {});
+    return run_passes(function, name, first, false, [](size_t, bool) {});
   }
 
   // Runs the steps from `first` on over a function in SSA form, and converts it out of SSA form. Functions that a step
-  // adds go through the following steps. Calls before_step(number) before each step.
+  // adds go through the following steps. `changed`: by the steps before. Calls before_step(number, changed) before each
+  // step.
   template <class BeforeStep>
-  Status run_passes(ir::Function& function, const std::string& name, size_t first, BeforeStep&& before_step) {
+  Status run_passes(ir::Function& function, const std::string& name, size_t first, bool changed,
+                    BeforeStep&& before_step) {
     for (size_t i = first; i < pipeline_.steps.size() && report_.executions < options_.stop_after; ++i) {
-      before_step(i);
+      before_step(i, changed);
       const PipelineStep& step = pipeline_.steps[i];
       ++report_.executions;
       context_.options = step.options;
-      Status status = stage(function, name, step.pass.name, [&] { return step.pass.run(function, context_); });
+      Status status = stage(function, name, step.pass.name, [&] {
+        const Change change = step.pass.run(function, context_);
+        changed |= change == Change::changed;
+        return change;
+      });
       for (Remark& remark : context_.remarks) {
         attribute(remark, step.pass.name, name);
         report_.remarks.push_back(std::move(remark));
@@ -155,7 +182,7 @@ private:
       }
     }
     return stage(function, name, destruct_stage, [&] {
-      ir::destruct_ssa(function);
+      leave_ssa(function, changed);
       return Change::changed;
     });
   }
@@ -247,6 +274,7 @@ private:
   PassContext context_;
   PipelineReport report_;
   Assemblies assemblies_;
+  std::optional<Before> before_;
   std::vector<std::unique_ptr<ir::Function>> additions_; // out of SSA form, not yet in the module
   std::vector<std::string> printed_;                     // output for the current function
 };

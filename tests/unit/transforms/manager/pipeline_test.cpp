@@ -57,6 +57,30 @@ Change lie(ir::Function& function, PassContext&) {
   return Change::unchanged;
 }
 
+// As the passes that write a variant do.
+Change remove_sleeps_beside(ir::Function& function, PassContext& context) {
+  auto original = std::make_unique<ir::Function>(function);
+  function.name = function.module().intern("copy_of_" + std::string(function.module().text(function.name)));
+  remove_sleeps_from(function);
+  context.additions.push_back(std::move(original));
+  return Change::changed;
+}
+
+// Edits that do not invalidate the function's version: of its head, and of an operand of an addition.
+Change drop_directives(ir::Function& function, PassContext&) {
+  function.directives.clear();
+  return Change::changed;
+}
+
+Change sleep_longer_beside(ir::Function& function, PassContext& context) {
+  const Change change = remove_sleeps_beside(function, context);
+  ir::Function& original = *context.additions.back();
+  for (ir::BlockId block : original.layout)
+    for (ir::InstructionId id : original.instructions_in(block))
+      if (original.is_opcode(id, ir::Opcode::nanosleep)) original.operands_of(id)[0] = ir::Operand::integer(7);
+  return change;
+}
+
 Change only_look(ir::Function& function, PassContext& context) {
   context.statistics["test.in-ssa-form"] += function.is_ssa;
   context.statistics["test.hardware"] += context.form == OutputForm::hardware;
@@ -86,6 +110,9 @@ Change add_twin(ir::Function& function, PassContext& context) {
 const RegisterPass twin({"test-twin", "adds a function", add_twin});
 const RegisterPass wake({"test-wake", "removes sleeps", remove_sleeps, {{"talk", "", PassOptionKind::flag}}});
 const RegisterPass liar({"test-lie", "removes sleeps and denies it", lie});
+const RegisterPass beside({"test-beside", "removes sleeps in a copy", remove_sleeps_beside});
+const RegisterPass bare({"test-bare", "drops directives", drop_directives});
+const RegisterPass longer({"test-longer", "changes the original beside a copy", sleep_longer_beside});
 const RegisterPass look({"test-look", "changes nothing", only_look});
 
 struct Fixture {
@@ -121,6 +148,33 @@ TEST_CASE_FIXTURE(Fixture, "no passes: every body goes into SSA form and out of 
   for (const auto& function : module->functions)
     CHECK_FALSE(function->is_ssa);
   CHECK(sleeps() == 2);
+}
+
+// In SSA form, unused registers lose their declarations.
+TEST_CASE("functions that no pass changes are kept as they were read, and so are originals beside variants") {
+  const std::string head = ".version 8.0\n.target sm_80\n.address_size 64\n\n";
+  const auto kernel = [](const std::string& name, const std::string& body) {
+    return ".visible .entry " + name + "()\n.maxntid 32\n{\n" + body + "}\n\n";
+  };
+  const std::string declared = "\t.reg .b32 %r<9>;\n\t.reg .pred %p<3>;\n";
+  const std::string asleep = declared + "\tnanosleep.u32 \t2;\n\tret;\n", awake = "\tret;\n";
+  const auto result = [&](const char* passes) {
+    Diagnostics diagnostics;
+    std::unique_ptr<ir::Module> module = grammar::read_module(
+        SourceFile("two.ptx", head + kernel("a", asleep) + kernel("b", declared + awake)), diagnostics);
+    REQUIRE(module);
+    const Result<Pipeline> pipeline = parse_pipeline(passes);
+    REQUIRE(pipeline.ok());
+    REQUIRE(run_pipeline(*module, *pipeline, {.verify_each = true}).ok());
+    return ir::print(*module);
+  };
+  CHECK(result("test-look") == head + kernel("a", asleep) + kernel("b", declared + awake));
+  CHECK(result("test-wake") == head + kernel("a", awake) + kernel("b", declared + awake));
+  CHECK(result("test-bare").find(".maxntid") == std::string::npos);
+  CHECK(result("test-longer").find("nanosleep.u32 \t7;") != std::string::npos);
+  // Additions that are no variants stand before the function.
+  CHECK(result("test-beside,test-look") == head + kernel("a", asleep) + kernel("copy_of_a", awake) +
+                                               kernel("b", declared + awake) + kernel("copy_of_b", awake));
 }
 
 TEST_CASE_FIXTURE(Fixture, "passes see SSA form, the output form and the assumptions") {
