@@ -4,6 +4,7 @@
 #include "ir/flow/loops.h"
 #include "ir/machine/prepare/equalities.h"
 #include "support/ptxas.h"
+#include "transforms/common/address_forms.h"
 #include "transforms/common/cost.h"
 
 #include <algorithm>
@@ -45,9 +46,12 @@ void add_costs(ModelCost& cost, const ir::Function& text, ir::LoweringStore& low
   ir::LoopForest loops(text, flow, dominators);
   InstructionCosts costs(text, loops, lowerings);
   cost.by_instruction.assign(text.instructions.size(), 0);
-  for (ir::BlockId block : text.layout)
+  cost.executions.assign(text.blocks.size(), 0);
+  for (ir::BlockId block : text.layout) {
+    cost.executions[block.index()] = execution_weight(loops, block);
     for (ir::InstructionId id : text.instructions_in(block))
       cost.weighted += cost.by_instruction[id.index()] = costs.of(id);
+  }
   cost.instructions = costs.static_instructions();
 }
 

@@ -29,6 +29,7 @@ struct ModelCost : KernelCost {
   ModelCost(const ir::Function& function, AnalysisCache& analyses) : ModelCost(function, analyses.lowerings()) {}
 
   std::vector<double> by_instruction; // the summands of `weighted`, by InstructionId
+  std::vector<double> executions;     // by BlockId: 10 for each enclosing loop
 };
 // The same without a store of lowerings.
 KernelCost model_cost_of(const ir::Function& function);

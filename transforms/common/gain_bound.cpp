@@ -1,34 +1,61 @@
 // Compares a candidate with its original, instruction by instruction; see gain_bound.h.
 #include "transforms/common/gain_bound.h"
 
-#include "transforms/common/choice.h"
-
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 namespace ptxrewrite::transforms::legal {
 
 GainBound::GainBound(const ir::Function& original, AnalysisCache& analyses)
-    : original_(original), def_use_(original), costs_(analyses.of<ModelCost>(original).by_instruction) {}
+    : original_(original), def_use_(original), costs_(analyses.of<ModelCost>(original)) {}
 
-// Marks the instructions of the original whose cost a candidate may save.
+// Finds the instructions of the original whose cost a candidate may save.
 class GainBound::Comparison {
 public:
   Comparison(const GainBound& bound, const ir::Function& candidate)
-      : original_(bound.original_), def_use_(bound.def_use_), candidate_(candidate),
+      : original_(bound.original_), def_use_(bound.def_use_), costs_(bound.costs_), candidate_(candidate),
         unchanged_(bound.original_.instructions.size()), unneeded_(bound.original_.instructions.size()),
-        may_be_saved_(bound.original_.instructions.size()) {}
-
-  const std::vector<bool>& run() {
+        may_be_saved_(bound.original_.instructions.size()) {
     compare_instructions();
     compare_edges();
     for (auto block = original_.layout.rbegin(); block != original_.layout.rend(); ++block)
       for (ir::InstructionId id = original_.blocks[*block].last; id; id = original_.instructions[id].previous)
         if (!unchanged_[id.index()] || is_dead(id)) mark_unneeded(id);
-    return may_be_saved_;
+  }
+
+  double cost_of_changes() const {
+    double sum = 0;
+    for (size_t i = 0; i < may_be_saved_.size(); ++i)
+      if (may_be_saved_[i]) sum += costs_.by_instruction[i];
+    return sum;
+  }
+
+  // See GainBound::balance_slack.
+  double balance() const {
+    double sum = 0;
+    for (size_t i = 0; i < unneeded_.size(); ++i)
+      if (unneeded_[i]) sum += costs_.by_instruction[i];
+    for (ir::BlockId block : candidate_.layout)
+      for (ir::InstructionId id : candidate_.instructions_in(block))
+        if (id.index() >= unneeded_.size())
+          sum -= is_parameter_load(id) ? 0 : new_share * costs_.executions[block.index()];
+        else if (unneeded_[id.index()] && !unchanged_[id.index()] && is_access(id))
+          sum -= (1 - access_share) * costs_.by_instruction[id.index()];
+    return sum;
   }
 
 private:
+  static constexpr double new_share = 0.75, access_share = 0.25;
+
+  bool is_parameter_load(ir::InstructionId id) const {
+    return candidate_.is_opcode(id, ir::Opcode::ld) && candidate_.form_of(id).space == ir::StateSpace::param;
+  }
+  bool is_access(ir::InstructionId id) const {
+    return std::ranges::any_of(candidate_.operands_of(id),
+                               [](const ir::Operand& operand) { return operand.is(ir::OperandKind::address); });
+  }
+
   bool is_unchanged(ir::InstructionId id) const {
     const ir::Instruction &before = original_.instructions[id], &after = candidate_.instructions[id];
     return before.block == after.block && before.kind == after.kind && before.form == after.form &&
@@ -88,19 +115,17 @@ private:
 
   const ir::Function& original_;
   const ir::DefUse& def_use_;
+  const ModelCost& costs_;
   const ir::Function& candidate_;
   std::vector<bool> unchanged_, unneeded_, may_be_saved_; // by InstructionId of the original
 };
 
-double GainBound::cost_of_changes(const ir::Function& candidate) const {
+GainBound::Bounds GainBound::bounds(const ir::Function& candidate, double slack) const {
   // A candidate with other control flow may save any part.
-  if (candidate.layout != original_.layout || candidate.edges.size() != original_.edges.size())
-    return std::numeric_limits<double>::infinity();
-  const std::vector<bool> may_be_saved = Comparison(*this, candidate).run();
-  double sum = 0;
-  for (size_t i = 0; i < costs_.size(); ++i)
-    if (may_be_saved[i]) sum += costs_[i];
-  return sum;
+  constexpr double any = std::numeric_limits<double>::infinity();
+  if (candidate.layout != original_.layout || candidate.edges.size() != original_.edges.size()) return {any, any};
+  const Comparison comparison(*this, candidate);
+  return {slack * comparison.cost_of_changes(), balance_slack * comparison.balance()};
 }
 
 } // namespace ptxrewrite::transforms::legal

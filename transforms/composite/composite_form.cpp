@@ -217,7 +217,7 @@ Candidate LegalComposite::attempt(Families families, Eagerness eagerness) const 
 bool LegalComposite::may_win(const Candidate& candidate) {
   if (!architectures_.empty()) return true;
   const double least = needed_saving(before_, false, least_gain_of_other_expressions);
-  if (context_.analyses.of<GainBound>(function_).most_saved_by(*candidate.function) >= least) return true;
+  if (context_.analyses.of<GainBound>(function_).bounds(*candidate.function).least() >= least) return true;
   lost_ += (lost_.empty() ? "" : "; ") + listed(candidate.taken) + " " + too_small_gain(least, before_);
   return false;
 }

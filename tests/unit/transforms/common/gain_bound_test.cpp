@@ -116,6 +116,51 @@ TEST_CASE("a changed operand bounds the gain by the instruction and its neighbou
   CHECK(most < all / 3);
 }
 
+TEST_CASE("the balance: removed and rewritten instructions, less new ones; a rewritten access stays") {
+  // Each value has another reader, so that no change makes an instruction superfluous.
+  Kernel kernel("ld.global.u32 %r3, [%rd1];\nmul.lo.u32 %r2, %r1, %r3;\nst.global.u32 [%rd1], %r2;\n"
+                "st.global.u32 [%rd1+4], %r1;\nst.global.u32 [%rd1+8], %r2;\nst.global.u32 [%rd1+12], %r3;\n");
+  const auto balance = [&](const ir::Function& candidate) {
+    return kernel.bound.bounds(candidate).by_balance / GainBound::balance_slack;
+  };
+  ir::Function changed = kernel.function;
+  CHECK(balance(changed) == 0);
+  const auto set_source = [&](ir::InstructionId id, size_t place, ir::Operand operand) {
+    std::vector<ir::Operand> operands(changed.operands_of(id).begin(), changed.operands_of(id).end());
+    operands[place] = operand;
+    changed.set_operands(id, operands);
+  };
+  // One multiplication is rewritten: at most it is saved.
+  const ir::InstructionId product = find(changed, ir::Opcode::mul);
+  set_source(product, 1, ir::Operand::integer(7));
+  CHECK(balance(changed) == 1);
+  // Another address: three quarters of the store's one instruction stay.
+  const ir::InstructionId store = find(changed, ir::Opcode::st);
+  for (size_t i = 0; i < changed.operands_of(store).size(); ++i)
+    if (changed.operands_of(store)[i].is(ir::OperandKind::address)) {
+      ir::Operand address = changed.operands_of(store)[i];
+      address.immediate += 8;
+      set_source(store, i, address);
+    }
+  CHECK(balance(changed) == 1.25);
+  // A new computation, and a new load of a parameter, which costs nothing.
+  const ir::BlockId block = changed.layout.front();
+  const auto add_copy = [&](ir::Opcode opcode) {
+    const ir::InstructionId from = find(changed, opcode);
+    std::vector<ir::Operand> operands(changed.operands_of(from).begin(), changed.operands_of(from).end());
+    const ir::OperandFlag flags = operands[0].flags;
+    operands[0] = ir::Operand::value(changed.add_value(changed.values[operands[0].as_value()]));
+    operands[0].flags = flags;
+    ir::Instruction instruction;
+    instruction.form = changed.instructions[from].form;
+    changed.append(block, changed.add_instruction(instruction, operands));
+  };
+  add_copy(ir::Opcode::mul);
+  CHECK(balance(changed) == 0.5);
+  add_copy(ir::Opcode::ld); // the first one is a parameter's
+  CHECK(balance(changed) == 0.5);
+}
+
 TEST_CASE("a changed argument of an edge makes the old argument's definition superfluous") {
   Kernel kernel("mov.u32 %r2, 1;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra $End;\nrem.u32 %r2, 1000, %r1;\n$End:\n"
                 "st.global.u32 [%rd1], %r2;\n");
