@@ -308,16 +308,6 @@ void Block::release_whole() {
     if (warp.behind_barrier) warp.state = WarpState::runnable;
 }
 
-Warp* Block::take_next_turn(const Warp& warp) {
-  const bool begins_round = warp.index + 1 == warps.size();
-  const uint32_t number = begins_round ? 0 : warp.index + 1;
-  if (number >= next_to_start_) return nullptr;
-  Warp& next = warps[number];
-  if (!next.behind_barrier || next.state != WarpState::runnable) return nullptr;
-  began_a_round_ |= begins_round;
-  return &next;
-}
-
 void Block::unfold_whole() {
   if (whole_waiting == 0) return;
   for (Warp& warp : warps) {

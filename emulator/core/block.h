@@ -165,7 +165,15 @@ struct Block {
   void unfold_whole();
   // For a handler after waits_whole(): the warp that run_warps() would run next, if that was released from a barrier;
   // the handler runs it at once. Otherwise nullptr.
-  Warp* take_next_turn(const Warp& warp);
+  Warp* take_next_turn(const Warp& warp) {
+    const bool begins_round = warp.index + 1 == launch->warps;
+    const uint32_t number = begins_round ? 0 : warp.index + 1;
+    if (number >= next_to_start_) return nullptr;
+    Warp& next = warps[number];
+    if (!next.behind_barrier || next.state != WarpState::runnable) return nullptr;
+    began_a_round_ |= begins_round;
+    return &next;
+  }
   // The return value of a handler after which `warp`, instead of the handler's own warp, continues at `next`.
   const MicroOp* hand_on(Warp& warp, const MicroOp* next) {
     handed_on_ = &warp;

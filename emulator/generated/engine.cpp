@@ -54,6 +54,7 @@ struct EntryCode {
   Code code = nullptr;
   std::vector<AddressGuess> guesses;
   uint32_t plan_size = 0;
+  bool has_loop = false;
   int64_t fuel = 0;                              // that there has to be
   std::atomic<uint64_t> entries{0}, executed{0}; // warp instructions
   std::atomic<uint64_t> full_at{never};          // value of `executed` at which full code is requested
@@ -277,6 +278,7 @@ private:
     made.guesses = plan->guesses;
     made.plan_size = static_cast<uint32_t>(plan->size());
     made.fuel = static_cast<int64_t>(plan->fuel);
+    made.has_loop = std::ranges::any_of(plan->pieces, [](const auto& piece) { return piece.second.begins_loop; });
     if (loaded->tier == CodeTier::quick && !tier) {
       made.plan = plan;
       made.full_at = plan->size() * worth_of_full;
@@ -484,15 +486,116 @@ Warp* next_behind_barrier(Warp& warp, const MicroOp*& op) {
   return block.take_next_turn(warp);
 }
 
+// Turns of full warps behind one barrier and to the next one: what run_code() and next_behind_barrier() do, with all
+// that does not change from warp to warp looked up once. Only of code without loops, which needs no more fuel than its
+// plan: so no turn depends on how much fuel the one before has left.
+class Round {
+public:
+  Round() = default;
+  Round(const Round&) = delete;
+  Round& operator=(const Round&) = delete;
+  ~Round() { end(); }
+
+  // Has the warp executed code of `op`? Then `next` is set; else nothing has been done.
+  bool run(Warp& warp, const MicroOp& op, LateContext& late, const MicroOp*& next) {
+    if (&op != op_ && !begin(warp, op, late)) return false;
+    Block& block = *warp.block;
+    if (turns_ == most_turns_ || warp.active != full_mask || warp.meeting != no_meeting || block.fuel < fuel_)
+        [[unlikely]]
+      return end();
+    CodeContext& context = late.context;
+    context.registers = warp.activation->registers;
+    context.thread_specials = warp.base[static_cast<unsigned>(LaneBase::thread_special)];
+    context.warp = &warp;
+    context.fuel = fuel_;
+    block.single_steps = true;
+    next = run_(&context);
+    block.single_steps = false;
+    if (next == not_for_this_warp) [[unlikely]]
+      return end();
+    const int64_t executed = fuel_ - context.fuel;
+    ++turns_;
+    executed_ += static_cast<uint64_t>(executed);
+    block.clock += static_cast<uint64_t>(executed);
+    block.fuel -= executed;
+    return true;
+  }
+
+  Warp* follower(Warp& warp, const MicroOp*& op) {
+    if (!op || op != barrier_ || warp.active != full_mask || !warp.splits.empty()) [[unlikely]]
+      return first_follower(warp, op);
+    Block& block = *warp.block;
+    if (!block.waits_whole(warp, number_, op + 1)) return nullptr;
+    op = nullptr;
+    return block.take_next_turn(warp);
+  }
+
+private:
+  bool begin(Warp& warp, const MicroOp& op, LateContext& late);
+  bool end();
+  Warp* first_follower(Warp& warp, const MicroOp*& op);
+
+  const MicroOp* op_ = nullptr; // the region entry
+  Code run_ = nullptr;
+  int64_t fuel_ = 0;
+  uint64_t turns_ = 0, most_turns_ = 0, executed_ = 0;
+  EntryCode* code_ = nullptr;
+  WorkerCounters* counters_ = nullptr;
+  const MicroOp* barrier_ = nullptr; // where the last warp arrived; its number is a constant
+  uint32_t number_ = 0;
+};
+
+bool Round::begin(Warp& warp, const MicroOp& op, LateContext& late) {
+  end();
+  EntryCode* code = std::bit_cast<RegionEntry*>(op.immediate)->versions[1][1].code.load(std::memory_order_acquire);
+  if (!code || code->has_loop) return false;
+  const uint64_t entries = code->entries.load(std::memory_order_relaxed) % trial_entries;
+  const uint64_t executed = code->executed.load(std::memory_order_relaxed);
+  const uint64_t full_at = code->full_at.load(std::memory_order_relaxed);
+  if (executed >= full_at || code->fuel <= 0) return false;
+  op_ = &op;
+  code_ = code;
+  run_ = code->code;
+  fuel_ = code->fuel;
+  most_turns_ = std::min(trial_entries - 1 - entries, (full_at - executed) / static_cast<uint64_t>(fuel_));
+  counters_ = warp.block->counters;
+  CodeContext& context = late.of(warp);
+  context.meeting = nullptr;
+  context.guesses = code->guesses.data();
+  return true;
+}
+
+// Returns false.
+bool Round::end() {
+  if (!op_) return false;
+  op_ = nullptr;
+  add_to(code_->entries, turns_);
+  add_to(code_->executed, executed_);
+  counters_->generated += executed_;
+  turns_ = executed_ = 0;
+  return false;
+}
+
+Warp* Round::first_follower(Warp& warp, const MicroOp*& op) {
+  const MicroOp* barrier = op;
+  Warp* next = next_behind_barrier(warp, op);
+  if (next && barrier->source[0].base() == LaneBase::constants) {
+    barrier_ = barrier;
+    number_ = next->block->whole_number;
+  }
+  return next;
+}
+
 // The handler of region entries while the launch lasts. Code that ends at a barrier is followed by that of the warp
 // whose turn is next: warps take their turns in the order that the interpreter has, without going through it.
 const MicroOp* enter(Warp& first, const MicroOp& entry) {
   Block& block = *first.block;
   LateContext context;
+  Round round;
   Warp* warp = &first;
   const MicroOp *op = &entry, *next = nullptr;
-  while (run_code(*warp, *op, context, next)) {
-    Warp* follower = next_behind_barrier(*warp, next);
+  while (round.run(*warp, *op, context, next) || run_code(*warp, *op, context, next)) {
+    Warp* follower = round.follower(*warp, next);
     if (!follower) break;
     warp = follower;
     op = next = std::exchange(warp->behind_barrier, nullptr);

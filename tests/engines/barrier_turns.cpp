@@ -28,29 +28,34 @@ struct Shape {
   bool alternates = false;               // between barriers 0 and 3
   bool spins = false;                    // all even warps but the last one, until the last one has come
   uint64_t fuel = 0;                     // 0: enough
+  bool differs = false;                  // a register holds one number in the lanes of most warps, not in every third
+  bool reads_clock = false;              // at the end; the host does not know what that is
   uint32_t threads() const { return warps * 32 - missing_lanes; }
 };
 
 std::string name_of(const Shape& shape) {
   return std::to_string(shape.threads()) + " threads" + (shape.ends ? ", warps end" : "") +
          (shape.parts ? ", lanes part" : "") + (shape.alternates ? ", two barriers" : "") +
-         (shape.spins ? ", warps spin" : "") + (shape.fuel ? ", fuel " + std::to_string(shape.fuel) : "");
+         (shape.spins ? ", warps spin" : "") + (shape.fuel ? ", fuel " + std::to_string(shape.fuel) : "") +
+         (shape.differs ? ", lanes differ" : "") + (shape.reads_clock ? ", clock" : "");
 }
 
 // Parameter: results, a number of 32 bits for each thread.
 std::string text_of(const Shape& shape) {
   std::string text = ".version 8.0\n.target sm_80\n.address_size 64\n"
                      ".visible .entry k(.param .u64 results)\n{\n"
-                     ".reg .b32 %t, %w, %i, %x, %y, %s, %end, %own; .reg .b64 %r, %o; .reg .pred %p, %q;\n"
+                     ".reg .b32 %t, %w, %i, %x, %y, %s, %d, %end, %own; .reg .b64 %r, %o; .reg .pred %p, %q;\n"
                      ".shared .align 4 .b8 number[4]; .shared .align 4 .b8 come[4];\n"
                      "ld.param.u64 %r, [results]; mov.u32 %t, %tid.x; mul.wide.u32 %o, %t, 4; add.u64 %r, %r, %o;\n"
                      "shr.u32 %w, %t, 5; mov.u32 %s, number; mov.u32 %i, 0; mov.u32 %x, 0; mov.u32 %own, 0;\n"
-                     "mad.lo.u32 %end, %w, 5, 7; setp.eq.u32 %p, %w, 1; selp.u32 %end, 1000, %end, %p;\nLOOP:\n";
+                     "mad.lo.u32 %end, %w, 5, 7; setp.eq.u32 %p, %w, 1; selp.u32 %end, 1000, %end, %p;\n"
+                     "rem.u32 %y, %w, 3; setp.eq.u32 %p, %y, 2; mov.u32 %d, %w; @%p mov.u32 %d, %t;\nLOOP:\n";
   if (shape.ends) text += "setp.ge.u32 %p, %i, %end; @%p bra DONE;\n";
   if (shape.parts)
     text += "rem.u32 %y, %w, 3; setp.eq.u32 %p, %y, 1; and.b32 %y, %t, 8; setp.eq.and.u32 %p, %y, 0, %p;\n"
             "@%p bra APART; add.u32 %own, %own, 3; bra MEET;\nAPART: add.u32 %own, %own, 5; xor.b32 %own, %own, %i;\n"
             "MEET:\n";
+  if (shape.differs) text += "add.u32 %own, %own, %d;\n";
   const std::string last = std::to_string(shape.warps - 1);
   if (shape.spins)
     text += "and.b32 %y, %w, 1; setp.eq.u32 %p, %y, 0; setp.ne.and.u32 %p, %w, " + last +
@@ -62,8 +67,9 @@ std::string text_of(const Shape& shape) {
   text += shape.alternates ? "and.b32 %y, %i, 1; setp.eq.u32 %q, %y, 0; @%q bra OTHER; bar.sync 0; bra PAST;\n"
                              "OTHER: bar.sync 3;\nPAST:\n"
                            : "bar.sync 0;\n";
-  return text + "add.u32 %i, %i, 1; setp.lt.u32 %p, %i, " + std::to_string(turns) +
-         "; @%p bra LOOP;\nDONE: st.global.u32 [%r], %own;\nret;\n}\n";
+  return text + "add.u32 %i, %i, 1; setp.lt.u32 %p, %i, " + std::to_string(turns) + "; @%p bra LOOP;\nDONE:\n" +
+         (shape.reads_clock ? "mov.u32 %y, %clock; xor.b32 %own, %own, %y;\n" : "") +
+         "st.global.u32 [%r], %own;\nret;\n}\n";
 }
 
 // The order in which warps run up to the next barrier: first the warps with a higher index than the one that arrived
@@ -92,6 +98,7 @@ std::vector<uint32_t> expected_of(const Shape& shape) {
       for (uint32_t thread = warp * 32; thread < std::min((warp + 1) * 32, shape.threads()); ++thread) {
         uint32_t& value = own[thread];
         if (shape.parts) value = warp % 3 == 1 && (thread & 8) == 0 ? (value + 5) ^ turn : value + 3;
+        if (shape.differs) value += warp % 3 == 2 ? thread : warp;
         value = ((value ^ number) + turn) << 1;
       }
     }
@@ -140,7 +147,7 @@ int test(const Shape& shape, bool with_generator, EngineTally& tally) {
   ++tally.kernels;
   int wrong = 0;
   const EngineRun interpreted = launch(*module, shape, Way::interpreted);
-  if (!shape.fuel) {
+  if (!shape.fuel && !shape.reads_clock) {
     const std::vector<uint32_t> numbers = expected_of(shape);
     const auto bytes = std::as_bytes(std::span(numbers));
     EngineRun expected, memory_only = interpreted;
@@ -168,6 +175,11 @@ int run() {
             wrong += test({warps, missing, ends, parts, alternates}, with_generator, tally);
             if (!ends) wrong += test({warps, missing, false, parts, alternates, true}, with_generator, tally);
           }
+  for (const uint32_t warps : {4u, 7u})
+    for (const bool parts : {false, true}) {
+      wrong += test({.warps = warps, .parts = parts, .differs = true}, with_generator, tally);
+      wrong += test({.warps = warps, .parts = parts, .reads_clock = true}, with_generator, tally);
+    }
   for (const uint64_t fuel : {30u, 200u, 999u, 1500u, 1501u, 1502u, 1503u, 1510u})
     wrong += test({4, 0, false, true, false, false, fuel}, with_generator, tally);
   if (with_generator) return tally.finish("turns") | (wrong != 0);
