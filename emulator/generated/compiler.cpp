@@ -7,10 +7,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <pthread.h>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -30,6 +34,8 @@ const Steps& steps_of(CodeTier tier) {
   return steps[static_cast<size_t>(tier)];
 }
 constexpr uint64_t most_stored_bytes = uint64_t{256} << 20;
+constexpr uint64_t most_stored_counts = uint64_t{1} << 20; // bytes
+constexpr size_t most_counts = 1 << 16;
 // Functions that stay in memory for kernels that are loaded again.
 constexpr size_t most_recent = 512;
 
@@ -279,6 +285,35 @@ std::shared_ptr<const LoadedCode> Compiler::compile(Module module, std::string k
   log(LogLevel::debug, fmt::format("generated code: {} {} in {:.1f} ms", module.about_,
                                    was_known ? "was known" : "compiled", processor_milliseconds() - start));
   return loaded;
+}
+
+Compiler::Executed& Compiler::executed_by(const std::string& full_key) {
+  if (!executed_store_)
+    executed_store_.emplace(cache_folder("executed"), "ptxrewrite executed warp instructions 1\n", most_stored_counts);
+  if (executed_.size() > most_counts) executed_.clear();
+  const auto [known, is_new] = executed_.try_emplace(full_key);
+  if (!is_new) return known->second;
+  const std::string text = executed_store_->find(full_key).value_or("");
+  uint64_t sum = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), sum);
+  if (error == std::errc() && end == text.data() + text.size()) known->second = {sum, sum};
+  return known->second;
+}
+
+uint64_t Compiler::executed_before(const std::string& full_key) {
+  std::lock_guard lock(executed_mutex_);
+  return full_key.empty() ? 0 : executed_by(full_key).sum;
+}
+
+void Compiler::note_executed(const std::string& full_key, uint64_t executed, uint64_t worth) {
+  constexpr uint64_t most_writes = 8; // until full code is made
+  std::lock_guard lock(executed_mutex_);
+  if (full_key.empty() || executed == 0) return;
+  Executed& known = executed_by(full_key);
+  known.sum = std::max(known.sum, known.sum + executed); // a number on disk may be any
+  if (known.sum - known.kept < worth / most_writes) return;
+  executed_store_->keep(full_key, std::to_string(known.sum));
+  known.kept = known.sum;
 }
 
 void Compiler::measure(Module module, CompileCost& cost) {

@@ -79,6 +79,11 @@ public:
   // Compiles the module, adds the time of each step to `cost`, and discards the code.
   void measure(Module module, CompileCost& cost);
 
+  // Warp instructions that quick code has executed for kernels that are gone, by LoadedCode::full_key; on disk, too, if
+  // they are a good part of `worth`, after which full code is made.
+  uint64_t executed_before(const std::string& full_key);
+  void note_executed(const std::string& full_key, uint64_t executed, uint64_t worth);
+
   // In another thread, one after the other.
   void do_later(const void* owner, std::function<void()> work);
   // Work of this owner is dropped; if it is being done, waits for its end.
@@ -115,6 +120,14 @@ private:
   std::optional<ContentStore> store_;                             // object files by key
   std::map<std::string, std::weak_ptr<const LoadedCode>> loaded_; // by key: IR, or full_key
   std::deque<std::shared_ptr<const LoadedCode>> recent_;          // of kernels that may come again
+
+  struct Executed {
+    uint64_t sum = 0, kept = 0; // kept on disk
+  };
+  Executed& executed_by(const std::string& full_key);
+  std::mutex executed_mutex_;
+  std::map<std::string, Executed> executed_; // by full_key
+  std::optional<ContentStore> executed_store_;
 
   std::mutex work_mutex_;
   std::condition_variable work_changed_;

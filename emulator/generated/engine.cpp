@@ -58,6 +58,7 @@ struct EntryCode {
   int64_t fuel = 0;                              // that there has to be
   std::atomic<uint64_t> entries{0}, executed{0}; // warp instructions
   std::atomic<uint64_t> full_at{never};          // value of `executed` at which full code is requested
+  uint64_t worth = 0;                            // of quick code: value of `executed` that is worth full code
 
   // Fuel for one call of the code: less than the warp's if full code is to replace quick code before that, so that its
   // loops return to the engine.
@@ -124,7 +125,12 @@ public:
       }
     }
   }
-  ~GeneratedKernel() { Compiler::get()->forget(this); }
+  ~GeneratedKernel() {
+    Compiler& compiler = *Compiler::get();
+    compiler.forget(this);
+    for (const auto& code : made_)
+      if (code->plan) compiler.note_executed(code->loaded->full_key, code->executed, code->worth);
+  }
   GeneratedKernel(const GeneratedKernel&) = delete;
   GeneratedKernel& operator=(const GeneratedKernel&) = delete;
 
@@ -281,7 +287,8 @@ private:
     made.has_loop = std::ranges::any_of(plan->pieces, [](const auto& piece) { return piece.second.begins_loop; });
     if (loaded->tier == CodeTier::quick && !tier) {
       made.plan = plan;
-      made.full_at = plan->size() * worth_of_full;
+      made.worth = plan->size() * worth_of_full;
+      made.full_at = made.worth - std::min(made.worth, compiler.executed_before(loaded->full_key));
     }
     version.code.store(&made, std::memory_order_release);
     return &made;

@@ -3,8 +3,9 @@
 //   code_tiers [--verbose]
 //
 // A long kernel in short launches stays interpreted; a loop becomes quick code, and full code once it has run long
-// enough, within one launch, and is full code at once when it is loaded again; code of a kernel is not made again from
-// each of its entries. All with the interpreter's memory and counters. Exit code 77: there is no LLVM.
+// enough, within one launch or in several, of one process or several, and is full code at once when it is loaded
+// again; code of a kernel is not made again from each of its entries. All with the interpreter's memory and counters.
+// Exit code 77: there is no LLVM.
 #include "grammar/reader.h"
 #include "support/log.h"
 #include "tests/engines/engine_run.h"
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace ptxrewrite::test {
@@ -37,9 +39,10 @@ std::string long_kernel() {
     text += i % 50 == 49 ? "bar.warp.sync 0xffffffff;\n" : "mad.lo.u32 %r3, %r3, %r1, " + std::to_string(i) + ";\n";
   return text + "st.global.u32 [%rd1], %r3;\nret;\n}\n";
 }
-std::string loop_kernel() {
+// `first` tells loops of equal cost apart.
+std::string loop_kernel(int first = 0) {
   std::string text = head() + "LOOP:\n";
-  for (int i = 0; i < 16; ++i)
+  for (int i = first; i < first + 16; ++i)
     text += "mad.lo.u32 %r3, %r3, %r2, " + std::to_string(i) + ";\n";
   return text + "ld.global.u32 %r5, [%rd1]; xor.b32 %r3, %r3, %r5; add.u32 %r4, %r4, 1;\n"
                 "setp.lt.u32 %p, %r4, %r1; @%p bra LOOP;\nst.global.u32 [%rd1], %r3;\nret;\n}\n";
@@ -138,6 +141,32 @@ private:
   std::filesystem::path folder_;
 };
 
+// A loop that runs in one process after the other: full code is made when all of them together have executed enough.
+// Returns false if it is made too early, too late, or again.
+bool counts_processes() {
+  constexpr int processes = 4, makes_full = 2;
+  constexpr uint32_t turns = 90'000; // 210,000 are worth full code
+  std::fflush(stdout);
+  for (int number = 0; number < processes; ++number) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const Outcome outcome = launch(loop_kernel(100), Engine::generated, turns, 1);
+      const bool as_expected = outcome.run.refused.empty() && outcome.requests.quick == 1 &&
+                               outcome.requests.full == (number == makes_full ? 1 : 0) &&
+                               (outcome.requests.quick_operations == 0) == (number > makes_full);
+      if (!as_expected)
+        std::printf("process %d: %d requests of quick code, %d of full code, %d micro-operations\n", number,
+                    static_cast<int>(outcome.requests.quick), static_cast<int>(outcome.requests.full),
+                    static_cast<int>(outcome.requests.quick_operations));
+      std::fflush(stdout);
+      _exit(as_expected ? 0 : 1);
+    }
+    int status = -1;
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) return false;
+  }
+  return true;
+}
+
 int run() {
   const EmptyCache cache;
   if (!has_generator()) return 77;
@@ -149,6 +178,9 @@ int run() {
       {"a short loop, code wanted", loop_kernel(), Engine::generated, 1'000, 1, true, false},
       {"a long loop, code wanted", loop_kernel(), Engine::generated, 600'000, 1, true, true},
       {"the same again", loop_kernel(), Engine::generated, 600'000, 1, true, false, 0},
+      {"the first part of a long loop", loop_kernel(200), Engine::generated, 180'000, 1, true, false},
+      {"the second part, loaded again", loop_kernel(200), Engine::generated, 180'000, 1, true, true},
+      {"the third part", loop_kernel(200), Engine::generated, 180'000, 1, true, false, 0},
       // Full warps and others, each with and without uniform registers; 8 instructions for each branch.
       {"entries in the middle of a kernel", branching_kernel(), Engine::generated, 1, 20, true, false,
        4 * 9 * branches},
@@ -170,7 +202,9 @@ int run() {
     std::printf("%s: %s\n", expected.what, what.empty() ? "as expected" : what.c_str());
     wrong += !what.empty();
   }
-  return wrong != 0;
+  const bool counted = counts_processes();
+  std::printf("a long loop in several processes: %s\n", counted ? "as expected" : "wrong");
+  return wrong != 0 || !counted;
 }
 
 } // namespace
