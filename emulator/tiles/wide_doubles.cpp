@@ -50,6 +50,14 @@ WIDE_INLINE void load_packed_b(const uint32_t* lanes, __m512d (&b)[of_line]) {
                                  _mm512_loadu_pd(reinterpret_cast<const double*>(lanes) + i * columns));
 }
 
+constexpr int to_nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+
+// The host rounds to nearest unless told otherwise, and then reads `a` in the same instruction.
+template <int rounding> WIDE_INLINE __m512d multiply_add(double a, __m512d b, __m512d sums) {
+  if constexpr (rounding == to_nearest) return _mm512_fmadd_pd(_mm512_set1_pd(a), b, sums);
+  return _mm512_fmadd_round_pd(_mm512_set1_pd(a), b, sums, rounding);
+}
+
 // A NaN's payload depends on the order of an instruction's operands: such products take the general way.
 template <unsigned blocks, unsigned parts, bool is_packed, int rounding>
 [[WIDE_TARGET]] bool multiply_doubles(const WideMethod&, const WideOperands& operands) {
@@ -69,8 +77,7 @@ template <unsigned blocks, unsigned parts, bool is_packed, int rounding>
 #pragma GCC unroll 16
       for (unsigned row = 0; row < all_rows; ++row) {
         const auto* a = reinterpret_cast<const double*>(operands.a[part * blocks + row / rows_of_block]);
-        const __m512d element = _mm512_set1_pd(a[row % rows_of_block * of_line + i]);
-        sums[row] = _mm512_fmadd_round_pd(element, b[i], sums[row], rounding);
+        sums[row] = multiply_add<rounding>(a[row % rows_of_block * of_line + i], b[i], sums[row]);
       }
   }
   __mmask8 has_nan = 0;
@@ -95,7 +102,7 @@ template <unsigned blocks, unsigned parts, bool is_packed = false> WideRun run_o
   case FE_UPWARD:
     return &multiply_doubles<blocks, parts, is_packed, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC>;
   default:
-    return &multiply_doubles<blocks, parts, is_packed, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC>;
+    return &multiply_doubles<blocks, parts, is_packed, to_nearest>;
   }
 }
 

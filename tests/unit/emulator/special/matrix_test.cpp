@@ -214,6 +214,42 @@ TEST_CASE("mma of tf32 and f64") {
               accumulator(8)});
 }
 
+TEST_CASE("sums of f64 are rounded as the instruction says") {
+  constexpr double unit = 0x1p-52, up = 1 + unit;
+  struct Rounding {
+    std::string word;
+    double positive, negative; // of 1 and of -1, three quarters of a unit in the last place further from zero
+  };
+  for (const Rounding& rounding :
+       {Rounding{"", up, -up}, {".rn", up, -up}, {".rz", 1, -1}, {".rm", 1, -up}, {".rp", up, -1}})
+    for (const bool is_long : {false, true})
+      for (const double sign : {1.0, -1.0}) {
+        CAPTURE(rounding.word);
+        CAPTURE(is_long);
+        CAPTURE(sign);
+        const int registers[4] = {is_long ? 8 : 1, is_long ? 4 : 1, is_long ? 4 : 2, is_long ? 4 : 2};
+        const auto words = [&](int which, const auto& number) {
+          std::vector<uint64_t> all;
+          for (int lane = 0; lane < 32; ++lane)
+            for (int i = 0; i < registers[which]; ++i)
+              all.push_back(std::bit_cast<uint64_t>(number(lane % 4, i)));
+          return as_buffer(all, 64);
+        };
+        // Elements at the first place along k alone: of A in one or two registers.
+        const int rows_of_lane = is_long ? 2 : 1;
+        PtxRun run = run_ptx(mma_kernel("mma.sync.aligned." + std::string(is_long ? "m16n8k16" : "m8n8k4") +
+                                            ".row.col" + rounding.word + ".f64.f64.f64.f64",
+                                        registers, 64),
+                             {.kernel = "k", .block = {32}},
+                             {words(0, [&](int t, int i) { return t == 0 && i < rows_of_lane ? sign : 0.0; }),
+                              words(1, [&](int t, int i) { return t == 0 && i == 0 ? 0.75 * unit : 0.0; }),
+                              words(2, [&](int, int) { return sign; }), words(3, [&](int, int) { return 0.0; })});
+        REQUIRE_MESSAGE(run.ok(), run.error << run.failure());
+        const double expected = sign > 0 ? rounding.positive : rounding.negative;
+        CHECK(run.buffer<double>(3) == std::vector<double>(32 * static_cast<size_t>(registers[3]), expected));
+      }
+}
+
 TEST_CASE("mma of integers of 8 and 4 bits") {
   const Where group = [](int g, int, int) { return g; };
   const Layout c = accumulator(16), c8 = accumulator(8);
