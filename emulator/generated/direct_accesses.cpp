@@ -1,5 +1,6 @@
 // Loads and stores of full warps whose addresses lie as Plan::guesses says, in the range that the interpreter found for
-// this micro-operation last; all others are left to the handler, which finds the fault.
+// this micro-operation last; and those of some lanes of a full warp, in a line in shared memory. All others are left to
+// the handler, which finds the fault.
 #include "emulator/generated/direct_emitter.h"
 
 #include "emulator/access/lane_moves.h"
@@ -32,12 +33,14 @@ bool DirectEmitter::emit_access(uint32_t index, const OpInfo& info, Lanes lanes)
   const std::optional<size_t> guess = plan_.guess_of(index);
   const bool is_store = info.kind == OpKind::store;
   const auto space = static_cast<Space>(op.flags & 0xff);
-  if (lanes != Lanes::all || !guess || op.count != 1 || op.immediate != static_cast<int32_t>(op.immediate))
-    return false;
+  if (!guess || op.count != 1 || op.immediate != static_cast<int32_t>(op.immediate)) return false;
   if (op.source[0].base() != LaneBase::registers) return false;
   if (space != Space::global && space != Space::generic && space != Space::shared) return false;
-  Access access{index, info.memory, *guess, plan_.guesses[*guess].places, code_.new_label()};
+  Access access{index, info.memory, *guess, plan_.guesses[*guess].places, code_.new_label(), lanes};
   if (access.places == LanePlaces::any || (is_store && !is_line(access.places))) return false;
+  if (lanes != Lanes::all &&
+      (!for_some_of_full_ || space != Space::shared || access.places != LanePlaces::line || info.memory.bytes < 4))
+    return false;
   uppers_used_ = true;
   const unsigned address_bytes = info.memory.narrow_base ? 4 : 8;
   const Place addresses = destination_place(op.source[0]);
@@ -64,10 +67,13 @@ bool DirectEmitter::emit_access(uint32_t index, const OpInfo& info, Lanes lanes)
   if (!is_store && space != Space::shared && access.places == LanePlaces::line)
     for (unsigned at = 0; at < warp_size * info.memory.bytes; at += cache_line)
       code_.prefetch(Place{hosts[0], prefetch_distance} + at);
-  transfer(access, hosts);
+  if (lanes == Lanes::all)
+    transfer(access, hosts);
+  else
+    transfer_some(access, hosts[0]);
   const Label back = code_.new_label();
   code_.place(back);
-  cold_.push_back({access.slow, back, index, guess});
+  cold_.push_back({access.slow, back, index, lanes, guess});
   return true;
 }
 
@@ -119,10 +125,17 @@ void DirectEmitter::find_host(const Access& access, Place address, Register host
   code_.arithmetic(Arithmetic::add, host, start, true);
 }
 
-void DirectEmitter::transfer(const Access& access, const Register (&hosts)[2]) {
+// The lanes to load or to store, which may be a constant's.
+Place DirectEmitter::lanes_of(const Access& access) {
   const MicroOp& op = function_.op(access.index);
+  if (access.memory.kind != MemoryHandler::store) return destination_place(op.destination[0]);
+  load_bases(op, 2);
+  return source_place(op, 1);
+}
+
+void DirectEmitter::transfer(const Access& access, const Register (&hosts)[2]) {
   const bool is_store = access.memory.kind == MemoryHandler::store;
-  const Place lanes = destination_place(is_store ? op.source[1] : op.destination[0]);
+  const Place lanes = lanes_of(access);
   const unsigned bytes = access.memory.bytes, chunks = warp_size * bytes / vector_bytes;
   const bool halves = has_halves(access.places);
   const VectorOp copy = bytes == 1   ? vpbroadcastb
@@ -142,6 +155,19 @@ void DirectEmitter::transfer(const Access& access, const Register (&hosts)[2]) {
     else if (in_part == 0)
       code_.unary(copy, y0, Place{hosts[second], 0});
     code_.store(is_store ? there : here, y0, width);
+  }
+}
+
+// A line in shared memory: it belongs to this block alone, and the bytes of other lanes are written as they were.
+void DirectEmitter::transfer_some(const Access& access, Register host) {
+  const bool is_store = access.memory.kind == MemoryHandler::store;
+  const Place lanes = lanes_of(access);
+  const Place there{host, 0}, from = is_store ? lanes : there, to = is_store ? there : lanes;
+  const unsigned bits = access.memory.bytes * 8;
+  begin_lanes(access.lanes, bits);
+  for (unsigned chunk = 0; chunk < warp_size * access.memory.bytes / vector_bytes; ++chunk) {
+    code_.load(y0, from + size_t(chunk) * vector_bytes);
+    store_chunk(to, bits, chunk, access.lanes);
   }
 }
 

@@ -91,7 +91,7 @@ void DirectEmitter::emit_cold() {
   for (const Cold& cold : cold_) {
     code_.place(cold.from);
     uppers_used_ = true;
-    call_handler(cold.index, full_ ? Lanes::all : Lanes::active, cold.guess);
+    call_handler(cold.index, cold.lanes, cold.guess);
     if (cold.guess) {
       code_.move(rax, uint64_t(1));
       code_.store(stack_surprise, rax, false);
@@ -186,7 +186,7 @@ Place DirectEmitter::guard_counter(const MicroOp& op, size_t field) {
   return {rdx, static_cast<int32_t>(op.instruction * sizeof(GuardCounter) + field)};
 }
 
-// rax: the lanes that skip the piece. All its operations are calls, which are shorter than operations for some lanes.
+// rax: the lanes that skip the piece.
 void DirectEmitter::emit_for_some(uint32_t branch, const Piece& piece) {
   const MicroOp& op = function_.op(branch);
   if (op.counts_guard) {
@@ -199,10 +199,17 @@ void DirectEmitter::emit_for_some(uint32_t branch, const Piece& piece) {
   code_.store(stack_count, rcx);
   uppers_used_ = true;
   full_ = false;
+  for_some_of_full_ = true;
   emit_region(piece.first, false);
-  for (uint32_t at = piece.first + 1; at < piece.past; ++at)
-    call_handler(at, Lanes::active);
+  places_.clear();
+  forgets_surprise_ = false;
+  for (uint32_t at = piece.first + 1; at < piece.past; ++at) {
+    const OpInfo info = function_.info(at);
+    if (!emit_inline(at, info, Lanes::active)) call_handler(at, Lanes::active);
+    note_results(at, info, Lanes::active);
+  }
   full_ = true;
+  for_some_of_full_ = false;
   jump_to(piece.followers[0]);
 }
 

@@ -94,6 +94,7 @@ private:
     size_t guess = 0; // of the plan
     LanePlaces places = LanePlaces::any;
     Label slow = 0;
+    Lanes lanes = Lanes::all;
   };
   // Addresses that have been found to lie so, in this piece or in front of it, unless there was a surprise: `size`
   // bytes apart, if they are a line.
@@ -106,21 +107,25 @@ private:
   bool emit_access(uint32_t index, const OpInfo& info, Lanes lanes);
   void test_places(const Access& access, x86::Place addresses);
   void find_host(const Access& access, x86::Place address, x86::Register host, uint64_t bytes);
+  x86::Place lanes_of(const Access& access);
   void transfer(const Access& access, const x86::Register (&hosts)[2]);
+  void transfer_some(const Access& access, x86::Register host);
   // What the piece knows about addresses after a micro-operation.
   void note_results(uint32_t index, const OpInfo& info, Lanes lanes);
 
   x86::Assembler code_;
   Plan& plan_;
   FunctionCode& function_;
-  bool full_;               // all lanes are active; not in a piece that some lanes execute
-  bool uppers_used_ = true; // vector registers may have upper halves that are not zero
+  bool full_;                     // all lanes are active; not in a piece that some lanes execute
+  bool for_some_of_full_ = false; // in such a piece of a full warp
+  bool uppers_used_ = true;       // vector registers may have upper halves that are not zero
   std::map<uint32_t, Label> labels_, exits_;
   std::map<uint32_t, uint32_t> leaders_; // number of ways to a piece from other pieces, or into the code
   const Piece* last_piece_ = nullptr;    // in the order of the code
-  struct Cold {                          // an operation that is left to its handler, for all lanes
+  struct Cold {                          // an operation that is left to its handler
     Label from, back;
     uint32_t index;
+    Lanes lanes;
     std::optional<size_t> guess; // that did not hold
   };
   std::map<uint32_t, KnownPlaces> places_; // by the register's offset

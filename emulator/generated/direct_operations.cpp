@@ -190,7 +190,7 @@ bool DirectEmitter::emit_row(uint32_t index, const DirectRow& row, const LaneWid
 // Stores nothing before it is known that no result is NaN: the destination may be a source of the handler.
 void DirectEmitter::emit_checked_row(uint32_t index, const DirectRow& row, const LaneWidths& widths) {
   const MicroOp& op = function_.op(index);
-  const Cold cold{code_.new_label(), code_.new_label(), index, std::nullopt};
+  const Cold cold{code_.new_label(), code_.new_label(), index, full_ ? Lanes::all : Lanes::active, std::nullopt};
   constexpr unsigned first_result = y8;
   RowCode code{code_};
   for (unsigned chunk = 0; chunk < chunks_of(64); ++chunk) {

@@ -26,16 +26,20 @@ struct Access {
   std::string space; // "global", "shared", "local", "" for generic addresses of global memory
   unsigned bytes = 4, count = 1;
   bool is_store = false;
-  enum Lanes : uint8_t { all, some, guarded } executing = all; // some: a partial warp
+  // some: a partial warp; parted: those that do not branch around the access.
+  enum Lanes : uint8_t { all, some, guarded, parted } executing = all;
+  bool stores_number = false; // an immediate operand
   unsigned size() const { return bytes * count; }
 };
 
 std::string name_of(const Access& access) {
   return (access.is_store ? "st." : "ld.") + access.space + " " + std::to_string(access.count) + " x " +
          std::to_string(access.bytes) + " bytes, " +
-         (access.executing == Access::all    ? "full warps"
-          : access.executing == Access::some ? "partial warps"
-                                             : "a guard");
+         (access.executing == Access::all      ? "full warps"
+          : access.executing == Access::some   ? "partial warps"
+          : access.executing == Access::parted ? "a branch"
+                                               : "a guard") +
+         (access.stores_number ? ", a number" : "");
 }
 
 using Turn = std::vector<uint32_t>; // offsets of the lanes
@@ -90,6 +94,8 @@ std::vector<Turn> turns_of(const Access& access) {
   return turns;
 }
 
+constexpr uint64_t number = 93;
+
 std::string registers(const Access& access) {
   std::string list;
   for (unsigned i = 0; i < access.count; ++i)
@@ -109,7 +115,7 @@ std::string text_of(const Access& access) {
   std::string text =
       ".version 8.0\n.target sm_80\n.address_size 64\n"
       ".visible .entry k(.param .u64 table, .param .u64 buffer, .param .u64 results, .param .u32 turns)\n{\n"
-      ".reg .b32 %a, %o, %t, %i, %n, %w; .reg .b64 %la, %lb, %lt, %lr, %lo, %lx; .reg .pred %p, %g;\n"
+      ".reg .b32 %a, %c, %o, %t, %i, %n, %w; .reg .b64 %la, %lb, %lt, %lr, %lo, %lx; .reg .pred %p, %g;\n"
       ".reg ." +
       type +
       " %v<4>; .shared .align 16 .b8 own[4096]; .local .align 16 .b8 mine[4096];\n"
@@ -122,11 +128,11 @@ std::string text_of(const Access& access) {
   const auto copy = [&](bool back) { // the buffer to the own memory, by the first lane or by each for itself
     const std::string own = access.space == "shared" ? "own" : "mine";
     const std::string label = back ? "BACK" : "THERE";
-    std::string loop = "mov.u32 %a, 0;\n" + label + ":\n";
-    loop += "cvt.u64.u32 %la, %a; add.u64 %la, %lb, %la; mov.u32 %o, " + own + "; add.u32 %o, %o, %a;\n";
+    std::string loop = "mov.u32 %c, 0;\n" + label + ":\n";
+    loop += "cvt.u64.u32 %la, %c; add.u64 %la, %lb, %la; mov.u32 %o, " + own + "; add.u32 %o, %o, %c;\n";
     loop += back ? "ld." + access.space + ".b32 %w, [%o]; st.global.b32 [%la], %w;\n"
                  : "ld.global.b32 %w, [%la]; st." + access.space + ".b32 [%o], %w;\n";
-    return loop + "add.u32 %a, %a, 4; setp.lt.u32 %p, %a, 4096; @%p bra " + label + ";\n";
+    return loop + "add.u32 %c, %c, 4; setp.lt.u32 %p, %c, 4096; @%p bra " + label + ";\n";
   };
   if (narrow) text += copy(false);
   for (unsigned i = 0; i < access.count; ++i)
@@ -136,11 +142,14 @@ std::string text_of(const Access& access) {
     text += std::string("mov.u32 %a, ") + (access.space == "shared" ? "own" : "mine") + "; add.u32 %a, %a, %o;\n";
   else
     text += "cvt.u64.u32 %la, %o; add.u64 %la, %lb, %la;\n";
+  const std::string branch = access.executing == Access::parted ? "@!%g bra PAST;\n" : "";
+  const std::string past = access.executing == Access::parted ? "PAST:\n" : "";
   if (access.is_store) {
     text += "ld.global" + vector + "." + type + " " + registers(access) + ", [%lr];\n";
-    text += guard + "st" + space + vector + "." + type + " " + base + ", " + registers(access) + ";\n";
+    text += branch + guard + "st" + space + vector + "." + type + " " + base + ", " +
+            (access.stores_number ? std::to_string(number) : registers(access)) + ";\n" + past;
   } else {
-    text += guard + "ld" + space + vector + "." + type + " " + registers(access) + ", " + base + ";\n";
+    text += branch + guard + "ld" + space + vector + "." + type + " " + registers(access) + ", " + base + ";\n" + past;
     text += "st.global" + vector + "." + type + " [%lr], " + registers(access) + ";\n";
   }
   text += "add.u64 %lt, %lt, 128; add.u64 %lr, %lr, " + std::to_string(lanes * access.size()) +
@@ -163,7 +172,8 @@ void expect(const Access& access, AccessData& data) {
     const bool exists = access.executing != Access::some || lane < 27;
     if (!exists) continue;
     if (access.is_store) {
-      if (executes(access, lane)) std::memcpy(place, result, size);
+      if (executes(access, lane))
+        std::memcpy(place, access.stores_number ? reinterpret_cast<const uint8_t*>(&number) : result, size);
     } else {
       if (executes(access, lane)) std::memcpy(last.data() + lane * size, place, size);
       std::memcpy(result, last.data() + lane * size, size);
@@ -219,11 +229,13 @@ int run() {
     for (const unsigned bytes : {1u, 2u, 4u, 8u})
       for (const unsigned count : {1u, 2u, 4u})
         for (const bool is_store : {false, true})
-          for (const auto executing : {Access::all, Access::some, Access::guarded}) {
+          for (const auto executing : {Access::all, Access::some, Access::guarded, Access::parted}) {
             const bool is_vector_of_bytes = bytes == 1 && count > 1; // needs registers of other widths
             if (bytes * count > 16 || is_vector_of_bytes) continue;
             if (std::strcmp(space, "local") == 0 && is_store) continue; // nobody reads it back
             wrong += test({space, bytes, count, is_store, executing}, with_generator, tally);
+            if (is_store && count == 1)
+              wrong += test({space, bytes, count, is_store, executing, true}, with_generator, tally);
           }
   if (with_generator) return tally.finish("accesses") | (wrong != 0);
   std::printf("%d kernels, %d wrong\n", static_cast<int>(tally.kernels), wrong);
