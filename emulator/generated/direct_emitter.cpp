@@ -133,7 +133,10 @@ void DirectEmitter::emit_piece(const Piece& piece, std::optional<uint32_t> next_
   uint32_t at = piece.first;
   if (function_.is_region(at)) emit_region(at++, piece.begins_loop);
   for (; at < piece.past; ++at)
-    emit_op(at);
+    if (full_ && at + 1 < piece.past && emit_pair(at))
+      ++at;
+    else
+      emit_op(at);
   switch (piece.end) {
   case Piece::falls:
     if (piece.followers[0] != next_piece) jump_to(piece.followers[0]);

@@ -87,6 +87,18 @@ private:
   void store_predicate(x86::Place destination, Lanes lanes);
   x86::Place lanes_place(Lanes lanes) const;
 
+  // --- direct_pairs.cpp ---
+  struct PairPart {
+    const MicroOp* op = nullptr;
+    const DirectRow* row = nullptr;
+    const LaneWidths* widths = nullptr;
+  };
+  std::optional<PairPart> part_of_pair(uint32_t index) const;
+  bool is_pair(const PairPart& first, const PairPart& second) const;
+  void load_pair_source(const PairPart& part, unsigned i, x86::Register base, unsigned chunk);
+  // This operation and the next one, of all lanes. False: they are no pair.
+  bool emit_pair(uint32_t index);
+
   // --- direct_accesses.cpp ---
   struct Access {
     uint32_t index = 0;
