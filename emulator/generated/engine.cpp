@@ -564,7 +564,8 @@ bool Round::begin(Warp& warp, const MicroOp& op, LateContext& late) {
   code_ = code;
   run_ = code->code;
   fuel_ = code->fuel;
-  most_turns_ = std::min(trial_entries - 1 - entries, (full_at - executed) / static_cast<uint64_t>(fuel_));
+  most_turns_ = trial_entries - 1 - entries;
+  if (full_at - executed < most_turns_ * static_cast<uint64_t>(fuel_)) most_turns_ = 1;
   counters_ = warp.block->counters;
   CodeContext& context = late.of(warp);
   context.meeting = nullptr;
@@ -593,22 +594,32 @@ Warp* Round::first_follower(Warp& warp, const MicroOp*& op) {
   return next;
 }
 
-// The handler of region entries while the launch lasts. Code that ends at a barrier is followed by that of the warp
-// whose turn is next: warps take their turns in the order that the interpreter has, without going through it.
-const MicroOp* enter(Warp& first, const MicroOp& entry) {
+// Code that ends at a barrier is followed by that of the warp whose turn is next: warps take their turns in the order
+// that the interpreter has, without going through it. `warp`: the one behind `first`. Returns what the handler of
+// `first` returns. Not inlined: most kernels have no barriers, and this takes a large frame.
+[[gnu::noinline]] const MicroOp* take_turns(const Warp& first, Warp* warp, LateContext& context) {
   Block& block = *first.block;
-  LateContext context;
   Round round;
-  Warp* warp = &first;
-  const MicroOp *op = &entry, *next = nullptr;
-  while (round.run(*warp, *op, context, next) || run_code(*warp, *op, context, next)) {
+  const MicroOp* next = nullptr;
+  for (;;) {
+    const MicroOp& op = *std::exchange(warp->behind_barrier, nullptr);
+    next = &op;
+    if (op.handler != &enter) break;
+    if (!round.run(*warp, op, context, next) && !run_code(*warp, op, context, next)) break;
     Warp* follower = round.follower(*warp, next);
     if (!follower) break;
     warp = follower;
-    op = next = std::exchange(warp->behind_barrier, nullptr);
-    if (op->handler != &enter) break;
   }
   return warp == &first ? next : block.hand_on(*warp, next);
+}
+
+// The handler of region entries while the launch lasts.
+const MicroOp* enter(Warp& warp, const MicroOp& entry) {
+  LateContext context;
+  const MicroOp* next = nullptr;
+  if (!run_code(warp, entry, context, next)) return next;
+  Warp* follower = next_behind_barrier(warp, next);
+  return follower ? take_turns(warp, follower, context) : next;
 }
 
 // Is the launch observed in a way that only the interpreter supports?
