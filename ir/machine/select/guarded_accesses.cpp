@@ -35,11 +35,21 @@ size_t words_loaded(const LoweringContext& context, InstructionId id) {
   return words;
 }
 
+// True if the predicate is also combined with others: then ptxas computes both in front of the load.
+bool is_combined(const LoweringContext& context, ValueId guard) {
+  return std::ranges::any_of(context.values.readers(guard), [&](InstructionId reader) {
+    const Form* form = context.form(reader);
+    return form && context.needed[reader.index()] && form->kind == InstructionClass::logic &&
+           form->type() == ScalarType::pred;
+  });
+}
+
 // Weighs the only load between two barriers of a block.
 void weigh_alone(LoweringContext& context, const UniformValues& together, InstructionId load) {
   constexpr size_t long_load = 4; // words
   const ValueId guard = load ? context.function.instructions[load].guard : ValueId();
-  if (!guard || words_loaded(context, load) >= long_load || bit_width(context.form(load)->type()) < 32) return;
+  if (!guard || words_loaded(context, load) >= long_load) return;
+  if (bit_width(context.form(load)->type()) < 32 && is_combined(context, guard)) return;
   const uint16_t gathering = together.uniform(guard) ? 0 : fact(context.capability, MachineFact::gathering);
   context.costs[load.index()].weight = static_cast<uint16_t>(context.costs[load.index()].weight + 1 + gathering);
 }

@@ -108,6 +108,12 @@ std::vector<Case> sequences() {
       {"mask of a part of a byte",
        "ld.global.u8 %h1, [%rd4]; cvt.u32.u16 %r20, %h1; and.b32 %r21, %r20, 7; st.global.u32 [%rd5], %r21; ret;\n"},
       {"load alone under a predicate", guarded + "@%p4 ld.global.u32 %r20, [%rd6]; st.global.u32 [%rd5], %r20; ret;\n"},
+      {"narrow load alone under a predicate",
+       guarded + "mov.u16 %h1, 0; @%p4 ld.global.u16 %h1, [%rd6]; cvt.u32.u16 %r20, %h1; shl.b32 %r20, %r20, 16;"
+                 "st.global.u32 [%rd5], %r20; ret;\n"},
+      {"narrow load under a combined predicate",
+       guarded + "mov.u16 %h1, 0; @%p4 ld.global.u16 %h1, [%rd6]; cvt.u32.u16 %r20, %h1; and.b32 %r21, %r3, 112;"
+                 "setp.eq.s32 %p3, %r21, 0; and.pred %p2, %p3, %p4; @%p2 st.global.u32 [%rd5], %r20; ret;\n"},
       {"two loads under a predicate", guarded + "@%p4 ld.global.u32 %r20, [%rd6]; @%p4 ld.global.u32 %r21, [%rd6+4096];"
                                                 "add.s32 %r20, %r20, %r21; st.global.u32 [%rd5], %r20; ret;\n"},
       {"pair of zeros", guarded +
