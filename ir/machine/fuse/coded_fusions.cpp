@@ -93,20 +93,53 @@ bool shift_add(LoweringContext& context, InstructionId id) {
   return true;
 }
 
-// b = f(a); p ? b : a, without other readers of b: f is computed in place, predicated.
+namespace {
+
+// True for one machine instruction that writes one word.
+bool is_one_step(const LoweringContext& context, InstructionId id) {
+  const ValueId value = context.result(id);
+  return value && !context.absorbed[id.index()] && context.costs[id.index()].weight == 1 &&
+         context.words_of(value) == 1;
+}
+
+bool is_computation(const Form& form) {
+  return form.effects.pure() && form.kind != InstructionClass::load && form.kind != InstructionClass::data_movement;
+}
+
+// True if the value is in a register of the block's own that only the select, its operands and its predicate read.
+bool ends_at(const LoweringContext& context, ValueId old, InstructionId select, InstructionId change) {
+  const InstructionId definition = context.values.definition(old);
+  if (!definition || !context.form(definition) || !context.same_block(definition, select) ||
+      context.source_of(old) != ValueSource::computed || !is_one_step(context, definition) ||
+      context.function.instructions[definition].guard)
+    return false;
+  const InstructionId condition = context.definition(context.source(select, 2));
+  const std::span<const InstructionId> readers = context.values.readers(old);
+  return readers.size() <= 3 && std::ranges::all_of(readers, [&](InstructionId reader) {
+           return reader == select || reader == change || reader == condition;
+         });
+}
+
+} // namespace
+
+// p ? b : a, without other readers of b: b is computed in place of a, under the predicate, if a is not read afterwards.
 bool select_of_changed(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   if (form.opcode != Opcode::selp || !context.result(id) || context.values.merges(context.result(id))) return false;
+  if (context.absorbs[id.index()]) return false;
   for (size_t index : {0, 1}) {
     const Operand* changed = context.source(id, index);
     const Operand* old = context.source(id, 1 - index);
     if (!changed || !old || !changed->is(OperandKind::value) || !old->is(OperandKind::value)) return false;
     InstructionId change = context.definition(changed);
     if (!change || !context.same_block(change, id) || context.values.only_reader(changed->as_value()) != id) continue;
+    if (context.values.merges(old->as_value()) || context.function.instructions[change].guard) continue;
+    if (bit_width(form.type()) == 32 && is_computation(*context.form(change)) && is_one_step(context, change) &&
+        ends_at(context, old->as_value(), id, change))
+      return true;
     if (!is_logic(*context.form(change)) && !is_add_or_sub(*context.form(change))) continue;
-    if (context.values.merges(old->as_value())) continue;
     std::span<const InstructionId> readers = context.values.readers(old->as_value());
-    if (std::ranges::find(readers, change) == readers.end()) continue;
+    if (readers.size() != 2 || std::ranges::find(readers, change) == readers.end()) continue;
     if (std::ranges::any_of(readers, [&](InstructionId reader) { return reader != change && reader != id; })) continue;
     return true;
   }

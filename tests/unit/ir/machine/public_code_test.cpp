@@ -95,7 +95,22 @@ std::vector<Case> loops() {
 std::vector<Case> sequences() {
   const std::string guarded =
       "mul.wide.s32 %rd6, %r3, 16; add.s64 %rd6, %rd1, %rd6; mov.u32 %r20, 0; mov.u32 %r21, 0;\n";
+  const std::string loaded = "ld.global.f32 %f2, [%rd4]; ld.global.f32 %f3, [%rd4+512]; ld.global.f32 %f4, [%rd5];"
+                             "setp.gt.f32 %p6, %f2, %f3; add.f32 %f5, %f4, 0f3F400000;";
+  const std::string written = "st.global.f32 [%rd5], %f6; ret;\n";
+  const std::string wide = "ld.global.u64 %rd6, [%rd5]; ld.global.u64 %rd7, [%rd4]; setp.gt.s64 %p6, %rd6, 77;"
+                           "add.s64 %rd8, %rd6, %rd1;";
+  const std::string wide_written = "st.global.u64 [%rd5], %rd9; ret;\n";
   return {
+      {"select of two sums", loaded + "mul.f32 %f7, %f4, %f4; selp.f32 %f6, %f5, %f7, %p6;" + written, 0},
+      {"select of a sum and a loaded word", loaded + "selp.f32 %f6, %f5, %f2, %p6;" + written, 0},
+      {"select of a sum and a literal", loaded + "selp.f32 %f6, %f5, 0f3F800000, %p6;" + written, 0},
+      {"select of sums that are read again",
+       loaded + "mul.f32 %f7, %f4, %f4; selp.f32 %f6, %f5, %f7, %p6; st.global.f32 [%rd5+4], %f7;" + written, 0},
+      {"select of a sum and a root", loaded + "sqrt.approx.f32 %f7, %f4; selp.f32 %f6, %f5, %f7, %p6;" + written, 0},
+      {"select of two wide words", wide + "xor.b64 %rd9, %rd6, %rd7; selp.b64 %rd9, %rd8, %rd9, %p6;" + wide_written,
+       0},
+      {"select of a wide sum and a loaded one", wide + "selp.b64 %rd9, %rd8, %rd7, %p6;" + wide_written, 0},
       {"condition as a number",
        "set.lt.u32.u32 %r20, %r3, %r1; neg.s32 %r21, %r20; set.lt.u32.u32 %r22, %r4, %r2; neg.s32 %r23, %r22;"
        "and.b32 %r24, %r21, %r23; setp.eq.s32 %p1, %r24, 0; @%p1 bra X; st.global.u32 [%rd5], %r3; bar.sync 0;\nX: "
