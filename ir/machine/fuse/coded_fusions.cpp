@@ -365,7 +365,8 @@ void move_factor(LoweringContext& context, InstructionId product, InstructionId 
 // a * b + c: one multiply-add per sum.
 bool integer_multiply_add(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
-  if (form.opcode != Opcode::mul || !is_int32(form) || !form.has(Modifier::lo)) return false;
+  const bool of_halves = form.has(Modifier::wide) && bit_width(form.type()) == 16;
+  if (form.opcode != Opcode::mul || !(of_halves || (is_int32(form) && form.has(Modifier::lo)))) return false;
   if (context.function.instructions[id].guard) return false;
   const bool first_generation = context.capability < first_generation_end;
   if (first_generation && is_power_of_two(context.source(id, 1))) return false;

@@ -48,7 +48,8 @@ ValueSource LoweringContext::find_source_of(ValueId value) const {
     if (operand->is(OperandKind::special_register)) {
       auto special = static_cast<SpecialRegister>(operand->id);
       bool shape = special == SpecialRegister::ntid || special == SpecialRegister::nctaid;
-      return shape ? ValueSource::constant_bank : ValueSource::computed;
+      const bool masked = bit_width(known->type()) < 32; // the low half
+      return shape && !masked ? ValueSource::constant_bank : ValueSource::computed;
     }
     if (!operand->is(OperandKind::value)) return ValueSource::computed;
     value = operand->as_value();

@@ -267,15 +267,20 @@ private:
       cost(id).weight = 0;
       return;
     }
-    if (form.opcode != Opcode::mov) return;
+    if (form.opcode != Opcode::mov && form.opcode != Opcode::cvt) return;
     const Operand* operand = context_.source(id, 0);
-    if (operand && operand->is(OperandKind::special_register)) {
+    const bool special = operand && operand->is(OperandKind::special_register);
+    if (form.opcode == Opcode::cvt && !special) return;
+    if (special) {
       auto [place, first] = special_registers_.try_emplace(std::pair(operand->id, operand->selector), id);
       // Block indices are read into uniform registers on machines where all operands may be uniform.
       bool uniform = has(capability_, MachineFact::loaded_parameters) &&
                      info(static_cast<SpecialRegister>(operand->id)).uniformity == Uniformity::block;
       uint16_t reads = first ? 1 : 0;
       cost(id) = uniform ? InstructionCost{0, reads, Pipe::uniform} : InstructionCost{reads, 0, Pipe::special};
+      // Its low half is masked, once.
+      if (!is_first_generation() && bit_width(form.type(form.opcode == Opcode::cvt ? 1 : 0)) == 16)
+        cost(id).weight += halves_.emplace(operand->id, operand->selector).second ? 1 : 0;
       return;
     }
     // A copy is an alias; the halves of a pair are in the pair's registers already. Only a guarded copy needs a move,
@@ -418,7 +423,8 @@ private:
   LoweringTracer tracer_;
   std::bitset<static_cast<size_t>(Subroutine::count)> appended_;
   std::map<std::pair<uint32_t, Selector>, InstructionId> special_registers_;
-  std::set<VariableId> named_variables_; // global variables whose address has been read by an access
+  std::set<std::pair<uint32_t, Selector>> halves_; // of special registers, masked so far
+  std::set<VariableId> named_variables_;           // global variables whose address has been read by an access
 };
 
 uint32_t Lowering::static_instructions() const {

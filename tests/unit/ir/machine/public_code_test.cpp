@@ -231,6 +231,25 @@ std::vector<Case> products_before_loops() {
   };
 }
 
+// Halves of special registers, as nvcc read them up to release 2: what reading them as words takes less.
+std::vector<Case> halves() {
+  const auto with = [](const std::string& word, const std::string& half) {
+    return "mov.u32 %r20, " + word + ";<<" + half + ">> add.s32 %r20, %r20, %r1; st.global.u32 [%rd1], %r20; ret;\n";
+  };
+  return {
+      {"thread index", with("%tid.y", "cvt.u32.u16 %r20, %tid.y;"), 0},
+      {"thread index, moved", with("%tid.y", "mov.u16 %h1, %tid.y; cvt.u32.u16 %r20, %h1;"), 0},
+      {"block index", with("%ctaid.y", "cvt.u32.u16 %r20, %ctaid.y;"), 0},
+      {"read twice", with("%tid.y", "cvt.u32.u16 %r20, %tid.y; cvt.u32.u16 %r21, %tid.y; xor.b32 %r20, %r20, %r2;"
+                                    "add.s32 %r20, %r20, %r21;")},
+      {"product with a dimension",
+       "mov.u32 %r20, %ctaid.y; mov.u32 %r21, %ntid.y; mul.lo.u32 %r20, %r20, %r21; <<mov.u16 %h1, %ctaid.y;"
+       "mov.u16 %h2, %ntid.y; mul.wide.u16 %r20, %h1, %h2;>> add.s32 %r20, %r20, %r3; st.global.u32 [%rd1], %r20;"
+       "ret;\n",
+       0},
+  };
+}
+
 struct Counts {
   int by_ptxas = 0, estimated = 0;
 };
@@ -314,6 +333,15 @@ TEST_CASE("products before loops that add them") {
   }
   for (uint32_t capability : {75u, 80u, 90u, 100u, 120u})
     compare_additions(products_before_loops(), capability);
+}
+
+TEST_CASE("halves of special registers") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (uint32_t capability : {75u, 80u, 90u, 120u})
+    compare_additions(halves(), capability);
 }
 
 // No-operations between instructions of double precision: what sm_103 takes beyond sm_100.
