@@ -366,7 +366,9 @@ void move_factor(LoweringContext& context, InstructionId product, InstructionId 
 bool integer_multiply_add(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   const bool of_halves = form.has(Modifier::wide) && bit_width(form.type()) == 16;
-  if (form.opcode != Opcode::mul || !(of_halves || (is_int32(form) && form.has(Modifier::lo)))) return false;
+  const bool is_short = form.opcode == Opcode::mul24 && has(context.capability, Fact::separate_lanes);
+  if (!is_short && form.opcode != Opcode::mul) return false;
+  if (!of_halves && !(is_int32(form) && form.has(Modifier::lo))) return false;
   if (context.function.instructions[id].guard) return false;
   const bool first_generation = context.capability < first_generation_end;
   if (first_generation && is_power_of_two(context.source(id, 1))) return false;
@@ -386,7 +388,9 @@ bool integer_multiply_add(LoweringContext& context, InstructionId id) {
     take_over(context, reader);
     if (has(context.capability, Fact::split_products)) // the last XMAD adds
       context.costs[reader.index()].weight += context.costs[id.index()].weight - 1;
-    if (has(context.capability, Fact::moved_factors)) move_factor(context, id, reader);
+    else if (is_short) // its factors are extracted once
+      context.costs[reader.index()].weight += std::exchange(context.costs[id.index()].weight, uint16_t{1}) - 1;
+    if (has(context.capability, Fact::moved_factors) && !is_short) move_factor(context, id, reader);
     if (context.form(reader)->opcode == Opcode::sub && !first_generation) negate_factor(context, id, reader);
   }
   return true;

@@ -189,6 +189,28 @@ private:
     if (form->opcode == Opcode::st && is_param(form->space)) weigh_argument(id);
     if (is_first_generation() && alone.subroutine == Subroutine::none) weigh_first_generation(id, *form);
     if (has(capability_, MachineFact::split_products)) weigh_split_product(id, *form);
+    if (form->opcode == Opcode::mul24 || form->opcode == Opcode::mad24) weigh_short_product(id, *form);
+  }
+
+  // Each factor of 24 bits is extracted once; a constant is moved into a register before, a literal is extracted by the
+  // assembler.
+  void weigh_short_product(InstructionId id, const Form& form) {
+    if (!has(capability_, MachineFact::separate_lanes) || form.has(Modifier::hi)) return;
+    for (size_t i : {0, 1}) {
+      const Operand* factor = context_.source(id, i);
+      if (!factor || !factor->is(OperandKind::value) || context_.is_literal(factor)) {
+        --cost(id).weight;
+        continue;
+      }
+      auto [place, first] = short_factors_.try_emplace(std::pair(factor->as_value(), is_signed(form.type())), id);
+      const bool known = !first && dominators_.dominates(function_.instructions[place->second].block,
+                                                         function_.instructions[id].block);
+      if (known)
+        --cost(id).weight;
+      else if (!has(capability_, MachineFact::loaded_parameters) &&
+               context_.source_of(factor->as_value()) == ValueSource::constant_bank)
+        ++cost(id).weight;
+    }
   }
 
   void weigh_subroutine(InstructionId id, Subroutine which) {
@@ -423,8 +445,9 @@ private:
   LoweringTracer tracer_;
   std::bitset<static_cast<size_t>(Subroutine::count)> appended_;
   std::map<std::pair<uint32_t, Selector>, InstructionId> special_registers_;
-  std::set<std::pair<uint32_t, Selector>> halves_; // of special registers, masked so far
-  std::set<VariableId> named_variables_;           // global variables whose address has been read by an access
+  std::set<std::pair<uint32_t, Selector>> halves_;                  // of special registers, masked so far
+  std::map<std::pair<ValueId, bool>, InstructionId> short_factors_; // of 24 bits, with or without sign, by first reader
+  std::set<VariableId> named_variables_; // global variables whose address has been read by an access
 };
 
 uint32_t Lowering::static_instructions() const {

@@ -250,6 +250,30 @@ std::vector<Case> halves() {
   };
 }
 
+// Products of 24 bits: what they take beyond those of words.
+std::vector<Case> short_products() {
+  const std::string result = "st.global.u32 [%rd1], %r20; ret;\n";
+  return {
+      {"thread index and parameter", "mul.lo.s32 %r20, %r3, %r1; <<mul24.lo.s32 %r20, %r3, %r1;>>" + result, 0},
+      {"without sign", "mul.lo.u32 %r20, %r3, %r1; <<mul24.lo.u32 %r20, %r3, %r1;>>" + result, 0},
+      {"with a sum", "mul.lo.s32 %r20, %r4, %r1; <<mul24.lo.s32 %r20, %r4, %r1;>> add.s32 %r20, %r20, %r3;" + result,
+       0},
+      {"with two sums",
+       "mul.lo.s32 %r20, %r3, %r1; <<mul24.lo.s32 %r20, %r3, %r1;>> add.s32 %r21, %r20, %r4; add.s32 %r20, %r20, %r2;"
+       "st.global.u32 [%rd1+4], %r21;" +
+           result},
+      {"with a literal and a sum",
+       "mul.lo.s32 %r20, %r3, 13; <<mul24.lo.s32 %r20, %r3, 13;>> add.s32 %r20, %r20, %r4;" + result, 0},
+      {"with a power of two", "mul.lo.s32 %r20, %r3, 16; <<mul24.lo.s32 %r20, %r3, 16;>>" + result, 0},
+      {"two with one factor",
+       "mov.u32 %r22, %tid.y; mul.lo.s32 %r20, %r3, %r1; mul.lo.s32 %r21, %r22, %r1; <<mul24.lo.s32 %r20, %r3, %r1;"
+       "mul24.lo.s32 %r21, %r22, %r1;>> st.global.u32 [%rd1+4], %r21;" +
+           result,
+       0},
+      {"multiply-add", "mad.lo.s32 %r20, %r3, %r1, %r4; <<mad24.lo.s32 %r20, %r3, %r1, %r4;>>" + result, 0},
+  };
+}
+
 struct Counts {
   int by_ptxas = 0, estimated = 0;
 };
@@ -342,6 +366,15 @@ TEST_CASE("halves of special registers") {
   }
   for (uint32_t capability : {75u, 80u, 90u, 120u})
     compare_additions(halves(), capability);
+}
+
+TEST_CASE("products of 24 bits") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (uint32_t capability : {75u, 80u, 90u, 120u})
+    compare_additions(short_products(), capability);
 }
 
 // No-operations between instructions of double precision: what sm_103 takes beyond sm_100.
