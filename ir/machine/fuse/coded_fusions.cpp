@@ -67,6 +67,15 @@ bool is_shared_address(const LoweringContext& context, ValueId value, int depth 
   });
 }
 
+// True for the low word of a product of 64 bits, which accesses of shared memory do not scale themselves.
+bool was_wide_product(const LoweringContext& context, InstructionId id) {
+  if (!context.written || id.index() >= context.written->instructions.size() ||
+      context.written->instructions[id].kind != InstructionKind::real)
+    return false;
+  const Form& form = context.written->form_of(id);
+  return form.opcode == Opcode::mul && (form.has(Modifier::wide) || bit_width(form.type()) == 64);
+}
+
 } // namespace
 
 // (a << k) + b: LEA, also for an `or` of disjoint bits. Also a shift in a shared address: the scaled addresses of
@@ -77,8 +86,8 @@ bool shift_add(LoweringContext& context, InstructionId id) {
   const Operand* count = context.source(id, 1);
   if (!context.is_literal(count)) return false;
   ValueId value = context.result(id);
-  const bool scales =
-      has(context.capability, Fact::scaled_shared_address) && count->immediate >= 2 && count->immediate <= 4;
+  const bool scales = has(context.capability, Fact::scaled_shared_address) && count->immediate >= 2 &&
+                      count->immediate <= 4 && !was_wide_product(context, id);
   auto fits = [&](InstructionId reader) {
     if (context.reads_as_address(reader, value)) return scales && reads_as_shared_address(context, reader, value);
     const Form* user = context.form(reader);

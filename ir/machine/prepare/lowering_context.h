@@ -57,6 +57,7 @@ struct LoweringContext {
   std::map<InstructionId, uint16_t> constant_moves = {};
   std::vector<bool> in_section = {};        // by InstructionId: in a section of a hardware form, executed as written
   std::vector<uint32_t> layout_places = {}; // by BlockId: position in the text
+  const Function* written = nullptr;        // before the preparation, with the same ids; nullptr: there was none
 
   mutable std::vector<uint8_t> sources = {}; // by ValueId: 1 + its ValueSource, 0 if not asked for yet
 

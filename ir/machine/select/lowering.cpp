@@ -45,9 +45,10 @@ namespace ptxrewrite::ir {
 
 class Lowerer {
 public:
-  // `moves`: by InstructionId, or empty: see tidy.h. `trace`: nullptr if not requested.
+  // `moves`: by InstructionId, or empty: see tidy.h. `trace`: nullptr if not requested. `written`: see LoweringContext.
   Lowerer(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,
-          uint32_t compute_capability, Lowering& result, LoweringTrace* trace, std::vector<bool> moves = {})
+          uint32_t compute_capability, Lowering& result, LoweringTrace* trace, std::vector<bool> moves = {},
+          const Function* written = nullptr)
       : function_(function), capability_(compute_capability), result_(result), moves_(std::move(moves)), flow_(flow),
         dominators_(dominators), post_dominators_(function, flow_),
         uniform_(function, flow_, dominators_, post_dominators_),
@@ -66,6 +67,7 @@ public:
                                     std::vector<bool>(function.instructions.size()),
                                     {}},
         tracer_(context_, trace) {
+    context_.written = written;
     context_.in_section.assign(function.instructions.size(), false);
     context_.uniform.assign(function.instructions.size(), false);
     context_.layout_places.resize(function.blocks.size());
@@ -527,7 +529,7 @@ Lowering lower(const Function& function, uint32_t compute_capability, LoweringTr
   std::vector<bool> moves = tidy_text(text, flow, dominators, compute_capability, trace);
   prepare(text, "overwritten store", trace, [&] { return drop_overwritten_stores(text); });
   Lowering result;
-  Lowerer(text, flow, dominators, compute_capability, result, trace, std::move(moves)).run();
+  Lowerer(text, flow, dominators, compute_capability, result, trace, std::move(moves), &function).run();
   return result;
 }
 

@@ -274,6 +274,24 @@ std::vector<Case> short_products() {
   };
 }
 
+// Shared addresses of 64 bits: what a product takes beyond a shift.
+std::vector<Case> shared_products() {
+  const auto place = [](const std::string& product, const std::string& accesses = "st.shared.u32 [%rd9], %r3; ret;\n") {
+    return "ld.global.u32 %r20, [%rd4]; cvt.u64.u32 %rd6, %r20; shl.b64 %rd7, %rd6, 3;<<" + product +
+           ">> mov.u64 %rd8, tile; add.s64 %rd9, %rd8, %rd7;" + accesses;
+  };
+  return {
+      {"of a word", place("mul.wide.u32 %rd7, %r20, 4;"), 0},
+      {"of a word with sign", place("mul.wide.s32 %rd7, %r20, 4;"), 0},
+      {"of a pair", place("mul.lo.s64 %rd7, %rd6, 4;"), 0},
+      {"read twice",
+       place("mul.wide.u32 %rd7, %r20, 4;",
+             "ld.shared.u32 %r21, [%rd9+4]; st.shared.u32 [%rd9], %r21; st.global.u32 [%rd4], %r21; ret;\n"),
+       0},
+      {"by a number that no access scales by", place("mul.wide.u32 %rd7, %r20, 12;"), 0},
+  };
+}
+
 struct Counts {
   int by_ptxas = 0, estimated = 0;
 };
@@ -375,6 +393,15 @@ TEST_CASE("products of 24 bits") {
   }
   for (uint32_t capability : {75u, 80u, 90u, 120u})
     compare_additions(short_products(), capability);
+}
+
+TEST_CASE("products in shared addresses") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (uint32_t capability : {75u, 80u, 90u, 120u})
+    compare_additions(shared_products(), capability);
 }
 
 // No-operations between instructions of double precision: what sm_103 takes beyond sm_100.
