@@ -35,7 +35,8 @@ inline bool is_memory(const Form& form) {
 // True if the value has readers, does not merge with others, and all readers pass the test.
 template <class Test> bool all_readers(const LoweringContext& context, ValueId value, Test&& test) {
   if (!value || context.values.merges(value) || context.values.readers(value).empty()) return false;
-  return std::ranges::all_of(context.values.readers(value), test);
+  return std::ranges::all_of(context.values.readers(value),
+                             [&](InstructionId reader) { return !context.needed[reader.index()] || test(reader); });
 }
 
 // The only reader, if it is in the same block, is not absorbed itself and can absorb a producer.

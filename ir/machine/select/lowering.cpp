@@ -353,7 +353,40 @@ private:
     ValueId value = context_.result(id);
     if (!value || !uniform_.uniform(value)) return;
     if (has_uniform_work() && bit_width(form.type()) == 32 && !context_.is_uniform(id)) return;
+    const bool reads_there = context_.is_uniform(id) || reads_uniform_registers(id);
+    if (reads_there) in_uniform_registers_.insert(id);
+    const bool moved = at.weight == 2 && context_.words_of(value) == 2 && reads_there && is_moved_for_accesses(value);
     at = {0, static_cast<uint16_t>(at.weight + (extreme ? 1 : 0)), Pipe::uniform}; // a compare and a selection
+    if (moved) at.weight = 2;
+  }
+
+  // True if all that it reads is in constant banks, uniform registers or the instruction.
+  bool reads_uniform_registers(InstructionId id, int depth = 0) const {
+    constexpr int longest = 3; // chain of absorbed instructions
+    for (size_t i = 0; const Operand* operand = context_.source(id, i); ++i) {
+      if (operand->is_constant()) continue;
+      const InstructionId from = context_.definition(operand);
+      if (!from || !context_.form(from)) return false;
+      const ValueSource source = context_.source_of(operand->as_value());
+      if (source == ValueSource::literal) return false; // a place in local memory
+      if (source == ValueSource::constant_bank || in_uniform_registers_.contains(from)) continue;
+      const bool passes = context_.absorbed[from.index()] || function_.is_opcode(from, Opcode::mov);
+      if (!passes || depth == longest || !reads_uniform_registers(from, depth + 1)) return false;
+    }
+    return true;
+  }
+
+  // True if accesses read both words of the uniform value: they read only registers of the lanes.
+  bool is_moved_for_accesses(ValueId value, int depth = 0) const {
+    constexpr int longest = 4; // sums whose constant the access adds
+    if (has(capability_, MachineFact::uniform_addresses)) return false;
+    return std::ranges::any_of(values_.readers(value), [&](InstructionId reader) {
+      const Form* form = context_.form(reader);
+      if (!form || !context_.needed[reader.index()]) return false;
+      if (is_memory(*form)) return form->space == StateSpace::global || form->space == StateSpace::none;
+      return depth < longest && context_.absorbed[reader.index()] && is_left_to_accesses(context_, reader) &&
+             is_moved_for_accesses(context_.result(reader), depth + 1);
+    });
   }
 
   // Accesses that name a global variable read its address from constant memory, once per variable.
@@ -422,7 +455,7 @@ private:
     if (!definition || function_.instructions[definition].kind != InstructionKind::real)
       return static_cast<uint8_t>(width);
     const InstructionCost& made = result_.cost(definition);
-    if (!context_.needed[definition.index()] || made.uniform > 0) return 0;
+    if (!context_.needed[definition.index()] || (made.uniform > 0 && made.weight == 0)) return 0;
     if (context_.source_of(id) != ValueSource::computed && !context_.in_section[definition.index()])
       return static_cast<uint8_t>(!has(capability_, MachineFact::loaded_parameters) && made.weight > 0 ? width : 0);
     if (context_.absorbed[definition.index()]) {
@@ -449,6 +482,7 @@ private:
   std::map<std::pair<uint32_t, Selector>, InstructionId> special_registers_;
   std::set<std::pair<uint32_t, Selector>> halves_;                  // of special registers, masked so far
   std::map<std::pair<ValueId, bool>, InstructionId> short_factors_; // of 24 bits, with or without sign, by first reader
+  std::set<InstructionId> in_uniform_registers_;                    // work that reads nothing else
   std::set<VariableId> named_variables_; // global variables whose address has been read by an access
 };
 

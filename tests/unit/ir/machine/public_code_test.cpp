@@ -102,6 +102,7 @@ std::vector<Case> sequences() {
                            "add.s64 %rd8, %rd6, %rd1;";
   const std::string wide_written = "st.global.u64 [%rd5], %rd9; ret;\n";
   return {
+      {"wide product that dead code reads, too", "st.global.u32 [%rd5], %r3; ret;\n", 0},
       {"select of two sums", loaded + "mul.f32 %f7, %f4, %f4; selp.f32 %f6, %f5, %f7, %p6;" + written, 0},
       {"select of a sum and a loaded word", loaded + "selp.f32 %f6, %f5, %f2, %p6;" + written, 0},
       {"select of a sum and a literal", loaded + "selp.f32 %f6, %f5, 0f3F800000, %p6;" + written, 0},
@@ -292,6 +293,20 @@ std::vector<Case> shared_products() {
   };
 }
 
+// Sums of parameters that accesses read.
+std::vector<Case> uniform_pairs() {
+  const std::string access = "st.global.u32 [%rd6], %r3; ret;\n";
+  return {
+      {"address", "mov.u64 %rd6, %rd1; <<add.s64 %rd6, %rd1, %rd2;>>" + access, 0},
+      {"scaled", "mov.u64 %rd6, %rd1; <<shl.b64 %rd6, %rd2, 2; add.s64 %rd6, %rd1, %rd6;>>" + access, 0},
+      {"read twice",
+       "mov.u64 %rd6, %rd1; <<add.s64 %rd6, %rd1, %rd2;>> ld.global.u32 %r20, [%rd6+4];"
+       "st.global.u32 [%rd6+8], %r20;" +
+           access,
+       0},
+  };
+}
+
 struct Counts {
   int by_ptxas = 0, estimated = 0;
 };
@@ -402,6 +417,15 @@ TEST_CASE("products in shared addresses") {
   }
   for (uint32_t capability : {75u, 80u, 90u, 120u})
     compare_additions(shared_products(), capability);
+}
+
+TEST_CASE("sums of parameters that accesses read") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (uint32_t capability : {75u, 80u, 90u})
+    compare_additions(uniform_pairs(), capability);
 }
 
 // No-operations between instructions of double precision: what sm_103 takes beyond sm_100.
