@@ -9,6 +9,7 @@
 #include "ir/machine/fuse/constant_operands.h"
 #include "ir/machine/fuse/fusion.h"
 #include "ir/machine/fuse/operand_slots.h"
+#include "ir/machine/fuse/scaled_arguments.h"
 #include "ir/machine/prepare/called_functions.h"
 #include "ir/machine/prepare/canonical.h"
 #include "ir/machine/prepare/conditions.h"
@@ -66,7 +67,7 @@ public:
                                     {},
                                     std::vector<bool>(function.instructions.size()),
                                     {}},
-        tracer_(context_, trace) {
+        scaled_arguments_(context_, dominators_), tracer_(context_, trace) {
     context_.written = written;
     context_.in_section.assign(function.instructions.size(), false);
     context_.uniform.assign(function.instructions.size(), false);
@@ -191,6 +192,7 @@ private:
     if (form->opcode == Opcode::st && is_param(form->space)) weigh_argument(id);
     if (is_first_generation() && alone.subroutine == Subroutine::none) weigh_first_generation(id, *form);
     if (has(capability_, MachineFact::split_products)) weigh_split_product(id, *form);
+    if (has(capability_, MachineFact::separate_lanes)) scaled_arguments_.weigh(id, *form);
     if (form->opcode == Opcode::mul24 || form->opcode == Opcode::mad24) weigh_short_product(id, *form);
   }
 
@@ -477,6 +479,7 @@ private:
   UniformValues together_; // branches that keep lanes converged
   ValueFlow values_;
   LoweringContext context_;
+  ScaledArguments scaled_arguments_;
   LoweringTracer tracer_;
   std::bitset<static_cast<size_t>(Subroutine::count)> appended_;
   std::map<std::pair<uint32_t, Selector>, InstructionId> special_registers_;

@@ -307,6 +307,35 @@ std::vector<Case> uniform_pairs() {
   };
 }
 
+// Approximate functions whose arguments are scaled.
+std::vector<Case> scaled_arguments() {
+  const std::string loads = "ld.global.f32 %f2, [%rd4]; ld.global.f32 %f3, [%rd4+512]; ld.global.f32 %f4, [%rd4+1024];";
+  const std::string power = "ex2.approx.ftz.f32 %f5, %f2; add.f32 %f5, %f5, 0f3F800000;";
+  const std::string square = "mul.f32 %f5, %f2, %f2; add.f32 %f5, %f5, 0f3F800000;";
+  const std::string result = "st.global.f32 [%rd5], %f6; ret;\n", again = "st.global.f32 [%rd5+4], %f2;";
+  std::vector<Case> cases;
+  for (const char* name : {"ex2", "lg2", "sqrt", "rsqrt"}) {
+    const std::string function = std::string(name) + ".approx.f32 %f6, ";
+    cases.push_back({name, loads + function + "%f2;" + result, 0});
+    cases.push_back({name, loads + function + "%f2;" + again + result, 0});
+    cases.push_back({name, loads + power + function + "%f5;" + result, 0});
+    cases.push_back({name, loads + square + function + "%f5;" + result, 0});
+  }
+  for (const char* name : {"div.full.f32", "div.approx.f32", "div.full.ftz.f32"}) {
+    const std::string quotient = std::string(name) + " %f6, ";
+    const std::string other = std::string(name) + " %f7, %f4, %f2; st.global.f32 [%rd5+8], %f7;";
+    cases.push_back({name, loads + quotient + "%f3, %f2;" + result, 0});
+    cases.push_back({name, loads + quotient + "%f3, %f2;" + again + result, 0});
+    cases.push_back({name, loads + quotient + "%f2, %f3;" + again + result, 0});
+    cases.push_back({name, loads + quotient + "%f3, 0f40400000;" + result, 0});
+    cases.push_back({name, loads + quotient + "0f40A00000, %f2;" + result, 0});
+    cases.push_back({name, loads + power + quotient + "%f3, %f5;" + result, 0});
+    cases.push_back({name, loads + quotient + "%f3, %f2; add.f32 %f6, %f6, %f4;" + result, 0});
+    cases.push_back({name, loads + quotient + "%f3, %f2;" + other + result, 0});
+  }
+  return cases;
+}
+
 struct Counts {
   int by_ptxas = 0, estimated = 0;
 };
@@ -426,6 +455,15 @@ TEST_CASE("sums of parameters that accesses read") {
   }
   for (uint32_t capability : {75u, 80u, 90u})
     compare_additions(uniform_pairs(), capability);
+}
+
+TEST_CASE("approximate functions that scale their arguments") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (uint32_t capability : {75u, 80u, 90u, 120u})
+    compare(scaled_arguments(), capability);
 }
 
 // No-operations between instructions of double precision: what sm_103 takes beyond sm_100.
