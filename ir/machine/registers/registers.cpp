@@ -17,6 +17,10 @@ namespace ptxrewrite::ir {
 
 namespace {
 
+bool is_load(const Form& form) {
+  return form.kind == InstructionClass::load || form.kind == InstructionClass::texture;
+}
+
 // The order in which an assembler issues a block: loads and the instructions that they depend on first, as far as
 // stores and barriers permit, so that their latencies overlap.
 std::vector<InstructionId> issue_order(const Function& function, BlockId block) {
@@ -28,7 +32,7 @@ std::vector<InstructionId> issue_order(const Function& function, BlockId block) 
       const Instruction& instruction = function.instructions[region[i]];
       if (instruction.kind != InstructionKind::real) continue;
       const Form& form = function.form_of(region[i]);
-      early[i] = form.kind == InstructionClass::load || form.kind == InstructionClass::texture;
+      early[i] = is_load(form);
       for_each_definition(function, region[i], [&](ValueId value) { early[i] = early[i] || feeds[value.index()]; });
       if (early[i]) for_each_use(function, region[i], [&](ValueId value) { feeds[value.index()] = true; });
     }
@@ -54,13 +58,22 @@ std::vector<InstructionId> issue_order(const Function& function, BlockId block) 
   return order;
 }
 
-// Number of registers for the results of the block's loads.
+// Number of registers for the results of the block's loads that a further copy of it issues early, too: those of memory
+// to which the block does not write, and of read-only memory. Loads of shared memory stay behind barriers.
 uint32_t loaded_units(const Function& function, const Lowering& lowering, BlockId block) {
-  uint32_t units = 0;
-  for (InstructionId id : function.instructions_in(block))
-    if (function.instructions[id].kind == InstructionKind::real && function.form_of(id).kind == InstructionClass::load)
-      for_each_definition(function, id, [&](ValueId value) { units += lowering.register_units(value); });
-  return units;
+  uint32_t read_only = 0, shared = 0, others = 0;
+  bool writes_shared = false, writes = false;
+  for (InstructionId id : function.instructions_in(block)) {
+    if (function.instructions[id].kind != InstructionKind::real) continue;
+    const Form& form = function.form_of(id);
+    if (form.effects.writes_memory || form.effects.atomic) (is_shared(form.space) ? writes_shared : writes) = true;
+    writes_shared = writes_shared || form.effects.barrier;
+    if (!is_load(form)) continue;
+    const bool never_written = form.has(Modifier::nc) || form.kind == InstructionClass::texture;
+    uint32_t& units = never_written ? read_only : is_shared(form.space) ? shared : others;
+    for_each_definition(function, id, [&](ValueId value) { units += lowering.register_units(value); });
+  }
+  return read_only + (writes_shared ? 0 : shared) + (writes ? 0 : others);
 }
 
 std::vector<InstructionId> text_order(const Function& function, BlockId block) {
