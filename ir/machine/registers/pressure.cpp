@@ -190,7 +190,10 @@ std::vector<BlockPressure::Constant> BlockPressure::constants_read(InstructionId
   const bool access = is_access(form);
   if (!(access || loads_parameters_) || form.opcode == Opcode::mov || form.opcode == Opcode::cvta) return constants;
   const std::span<const Operand> operands = function_.operands_of(id);
-  for (const Operand& operand : operands) {
+  const bool uniform_address = access && has(capability_, MachineFact::uniform_addresses) && !is_shared(form.space);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Operand& operand = operands[i];
+    if (operand.is(OperandKind::address) && uniform_address) i += operand.group_size();
     if (!operand.is(OperandKind::value) || operand.is_definition()) continue;
     const ValueId rest = lowering_.without_constant(operand.as_value());
     const std::optional<Constant> constant = constant_of(rest ? rest : operand.as_value());

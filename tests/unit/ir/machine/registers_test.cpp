@@ -309,6 +309,23 @@ TEST_CASE("copies of a loop that writes to memory do not issue their loads early
     }
 }
 
+TEST_CASE("parameters that are addresses need no registers on Turing") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  const std::string ptx = entry(".reg .b64 %a; .reg .b64 %b; .reg .f32 %v; .reg .f32 %w;",
+                                "ld.param.u64 %a, [p]; ld.param.u64 %b, [q]; ld.global.f32 %v, [%a];"
+                                "ld.global.f32 %w, [%b+4]; add.f32 %v, %v, %w; st.global.f32 [%b], %v;\n");
+  for (uint32_t capability : {75u, 80u}) {
+    std::string text = ptx;
+    text.replace(text.find("sm_"), 5, "sm_" + std::to_string(capability));
+    const auto [estimated, real] = registers_for(text, capability);
+    INFO("sm_" << capability << ": " << estimated << " estimated, " << real << " by ptxas");
+    CHECK(std::abs(estimated - real) <= 2);
+  }
+}
+
 TEST_CASE("predicates are counted apart") {
   ReadText text(kernel("ld.global.u32 %r1, [%rd1]; setp.lt.u32 %p1, %r1, 5; setp.lt.u32 %p2, %r1, 9; bar.sync 0;\n"
                        "@%p1 st.global.u32 [%rd1], %r1; @%p2 st.global.u32 [%rd1+4], %r1;"));
