@@ -98,7 +98,7 @@ bool shift_add(LoweringContext& context, InstructionId id) {
   };
   if (!all_readers(context, value, fits)) return false;
   for (InstructionId reader : context.values.readers(value))
-    take_over(context, reader);
+    if (context.needed[reader.index()]) take_over(context, reader);
   return true;
 }
 
@@ -296,7 +296,7 @@ bool complement(LoweringContext& context, InstructionId id) {
   });
   if (!tables) return false;
   for (InstructionId reader : context.values.readers(context.result(id)))
-    leaves_of(context, reader) = leaves_together(context, id, reader);
+    if (context.needed[reader.index()]) leaves_of(context, reader) = leaves_together(context, id, reader);
   return true;
 }
 
@@ -394,6 +394,7 @@ bool integer_multiply_add(LoweringContext& context, InstructionId id) {
   });
   if (!fits || (first_generation && !only)) return false;
   for (InstructionId reader : context.values.readers(value)) {
+    if (!context.needed[reader.index()]) continue;
     take_over(context, reader);
     if (has(context.capability, Fact::split_products)) // the last XMAD adds
       context.costs[reader.index()].weight += context.costs[id.index()].weight - 1;

@@ -276,7 +276,7 @@ private:
     if (!takes && row_.text->cost.kind == CostChange::Kind::none) return;
     if (row_.readers.size() > 1) return; // chains of rows with readers `all` change no costs
     for (InstructionId reader : context_.values.readers(result_))
-      if (reader_fits_still(reader)) change_reader(last_, takes);
+      if (context_.needed[reader.index()] && reader_fits_still(reader)) change_reader(last_, takes);
   }
 
   // Each reader has matched; it is matched again for its bindings, even if other readers have changed since.

@@ -51,6 +51,33 @@ TEST_CASE("dead code weighs nothing") {
              "0 0 0 0 1");
 }
 
+TEST_CASE("dead readers do not change what is fused") {
+  const std::string load = "ld.global.u64 %rd1, [%rd1]; ld.global.u32 %r1, [%rd1]; ld.global.u32 %r2, [%rd1+4];\n";
+  struct Fusion {
+    const char *producer, *reader;
+  };
+  for (const Fusion& fusion : {Fusion{"mul.lo.s32 %r3, %r1, %r2;", "add.s32 %r4, %r3, %r1;"},
+                               Fusion{"shl.b32 %r3, %r1, 3;", "add.s32 %r4, %r3, %r2;"},
+                               Fusion{"not.b32 %r3, %r1;", "and.b32 %r4, %r3, %r2;"}})
+    for (const uint32_t capability : {20u, 52u, 70u, 80u, 120u})
+      for (const std::string dead : {"popc.b32 %r4, %r3;", "setp.eq.s32 %p1, %r3, 7;"}) {
+        CAPTURE(std::string(fusion.producer));
+        CAPTURE(capability);
+        CAPTURE(dead);
+        const auto weight = [&](const std::string& between) {
+          const std::string begin = load + fusion.producer + "\n";
+          const std::string end = std::string(fusion.reader) + "\nst.global.u32 [%rd1], %r4;";
+          ReadText text(kernel(begin + between + end));
+          REQUIRE_MESSAGE(text.ok(), text.messages());
+          Function& function = text.function();
+          REQUIRE(construct_ssa(function).ok());
+          return std::to_string(lower(function, capability).static_instructions()) + " " +
+                 std::to_string(lower_as_written(function, capability).static_instructions());
+        };
+        CHECK(weight(dead) == weight(""));
+      }
+}
+
 TEST_CASE("a special register is read once") {
   check_both("ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.x; mov.u32 %r3, %tid.y;\n"
              "st.global.u32 [%rd1], %r1; st.global.u32 [%rd1+4], %r2; st.global.u32 [%rd1+8], %r3;",
