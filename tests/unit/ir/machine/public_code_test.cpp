@@ -336,6 +336,18 @@ std::vector<Case> scaled_arguments() {
   return cases;
 }
 
+// A shift to the right and a sum in which nothing negates it.
+std::vector<Case> shifted_terms() {
+  const std::string loads = "ld.global.u32 %r20, [%rd4]; ld.global.u32 %r21, [%rd5];";
+  const std::string result = "st.global.u32 [%rd4], %r23; st.global.u32 [%rd5+4], %r21; ret;\n";
+  std::vector<Case> cases;
+  for (const char* shift : {"shr.s32", "shr.u32"})
+    for (const char* sum : {"add.s32 %r23, %r22, %r21;", "sub.s32 %r23, %r22, %r21;", "sub.s32 %r23, %r21, %r22;",
+                            "sub.s32 %r23, %r22, 5;", "sub.s32 %r23, %r22, %r1;", "sub.s32 %r23, %r1, %r22;"})
+      cases.push_back({sum, loads + shift + " %r22, %r20, 3;" + sum + result, 0});
+  return cases;
+}
+
 struct Counts {
   int by_ptxas = 0, estimated = 0;
 };
@@ -464,6 +476,15 @@ TEST_CASE("approximate functions that scale their arguments") {
   }
   for (uint32_t capability : {75u, 80u, 90u, 120u})
     compare(scaled_arguments(), capability);
+}
+
+TEST_CASE("sums of values that are shifted to the right") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (uint32_t capability : {75u, 80u, 90u, 120u})
+    compare(shifted_terms(), capability);
 }
 
 // No-operations between instructions of double precision: what sm_103 takes beyond sm_100.
