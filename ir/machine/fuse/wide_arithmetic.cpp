@@ -3,6 +3,8 @@
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/prepare/rule_helpers.h"
 
+#include <algorithm>
+
 namespace ptxrewrite::ir {
 
 static bool is_sign_extension(const LoweringContext& context, InstructionId id) {
@@ -39,16 +41,18 @@ uint16_t weight_of_product(const Form& form, const Operand* factor) {
 
 } // namespace
 
-// mad.wide counts as a product and a sum of two words, fused only for a single sum with a power of two (LEA, LEA.HI).
+// mad.wide counts as a product and a sum, fused only if the product has a single sum: with a power of two where the sum
+// takes two instructions (LEA, LEA.HI), with other factors where it takes one (IMAD.WIDE; IMAD.SHL, IMAD.HI, IADD.64).
 // Products that have been computed before are reused.
 bool wide_product_and_sum(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   if (form.opcode != Opcode::mad || !form.has(Modifier::wide) || bit_width(form.type()) != 32) return false;
-  constexpr uint16_t sum = 2;
+  const uint16_t sum = fact(context.capability, MachineFact::wide_sum);
   const Operand *a = context.source(id, 0), *b = context.source(id, 1);
   if (!a || !b || !a->is(OperandKind::value)) return false;
   const uint16_t product = weight_of_product(form, b);
-  context.costs[id.index()].weight = is_power_of_two(b) ? sum : product + sum;
+  context.costs[id.index()].weight =
+      is_power_of_two(b) == (sum > 1) ? std::max(product, sum) : static_cast<uint16_t>(product + sum);
   const auto [place, is_first] = context.wide_products.try_emplace(
       {a->as_value(), b->kind, b->is(OperandKind::value) ? b->id : b->immediate, is_signed(form.type())}, id);
   if (is_first || !context.dominators.dominates(context.function.instructions[place->second].block,

@@ -348,6 +348,29 @@ std::vector<Case> shifted_terms() {
   return cases;
 }
 
+// Sums of 64 bits with scaled terms, and choices between such values.
+std::vector<Case> wide_sums() {
+  const std::string loads = "ld.global.u64 %rd10, [%rd4]; ld.global.u64 %rd11, [%rd4+512]; ld.global.u32 %r20, [%rd5];"
+                            "st.global.u64 [%rd4+32], %rd10; st.global.u64 [%rd4+64], %rd11;";
+  const std::string result = "st.global.u64 [%rd5+8], %rd14; ret;\n", also = "st.global.u64 [%rd5+16], %rd15;";
+  std::vector<Case> cases;
+  for (const char* term : {"shl.b64 %rd12, %rd10, 3;", "cvt.s64.s32 %rd13, %r20; shl.b64 %rd12, %rd13, 3;",
+                           "cvt.u64.u32 %rd13, %r20; shl.b64 %rd12, %rd13, 3;", "mul.wide.s32 %rd12, %r20, 8;",
+                           "mul.wide.u32 %rd12, %r20, 12;"}) {
+    cases.push_back({term, loads + term + "add.s64 %rd14, %rd11, %rd12;" + result, 0});
+    cases.push_back(
+        {term, loads + term + "add.s64 %rd14, %rd11, %rd12; add.s64 %rd15, %rd10, %rd12;" + also + result, 0});
+  }
+  for (const char* factors : {"%r20, 8, ", "%r20, 12, ", "%r20, %r3, "}) {
+    const std::string sum = std::string("mad.wide.s32 %rd14, ") + factors + "%rd11;";
+    cases.push_back({factors, loads + sum + result, 0});
+    cases.push_back({factors, loads + sum + "mad.wide.s32 %rd15, " + factors + "%rd10;" + also + result, 0});
+  }
+  cases.push_back({"choice", loads + "setp.lt.s32 %p1, %r20, 5; selp.b64 %rd14, %rd10, %rd11, %p1;" + result, 0});
+  cases.push_back({"choice of zero", loads + "setp.lt.s32 %p1, %r20, 5; selp.b64 %rd14, %rd10, 0, %p1;" + result, 0});
+  return cases;
+}
+
 struct Counts {
   int by_ptxas = 0, estimated = 0;
 };
@@ -485,6 +508,15 @@ TEST_CASE("sums of values that are shifted to the right") {
   }
   for (uint32_t capability : {75u, 80u, 90u, 120u})
     compare(shifted_terms(), capability);
+}
+
+TEST_CASE("sums of 64 bits") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (uint32_t capability : {75u, 80u, 90u, 120u})
+    compare(wide_sums(), capability);
 }
 
 // No-operations between instructions of double precision: what sm_103 takes beyond sm_100.
