@@ -366,6 +366,14 @@ std::vector<Case> wide_sums() {
     cases.push_back({factors, loads + sum + result, 0});
     cases.push_back({factors, loads + sum + "mad.wide.s32 %rd15, " + factors + "%rd10;" + also + result, 0});
   }
+  for (const char* extended : {"cvt.u64.u32 %rd12, %r20;", "cvt.s64.s32 %rd12, %r20;"})
+    for (const char* reader :
+         {"add.s64 %rd14, %rd11, %rd12;", "sub.s64 %rd14, %rd11, %rd12;", "sub.s64 %rd14, %rd12, %rd11;",
+          "and.b64 %rd14, %rd11, %rd12;", "shl.b64 %rd14, %rd12, 3;", "min.u64 %rd14, %rd11, %rd12;"})
+      cases.push_back({reader, loads + extended + reader + result, 0});
+  cases.push_back({"shift, extension",
+                   loads + "shl.b32 %r21, %r20, 2; cvt.u64.u32 %rd12, %r21;" + "add.s64 %rd14, %rd11, %rd12;" + result,
+                   0});
   cases.push_back({"choice", loads + "setp.lt.s32 %p1, %r20, 5; selp.b64 %rd14, %rd10, %rd11, %p1;" + result, 0});
   cases.push_back({"choice of zero", loads + "setp.lt.s32 %p1, %r20, 5; selp.b64 %rd14, %rd10, 0, %p1;" + result, 0});
   return cases;
