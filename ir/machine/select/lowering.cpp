@@ -427,19 +427,36 @@ private:
   // the position of the block in its cluster's shared memory.
   void weigh_system_values() {
     if (!function_.is_entry) return;
-    bool global = false, shared = false, local = false;
+    bool global = false, shared = false;
+    bool local = has_local_variables();
     for_each_needed([&](InstructionId id) {
       const Form& form = *context_.form(id);
       bool memory = form.kind == InstructionClass::load || form.kind == InstructionClass::store ||
                     form.kind == InstructionClass::atomic;
       local |= memory && form.space == StateSpace::local && !is_move(id);
       global |= memory && (form.space == StateSpace::global || form.space == StateSpace::none);
+      if (form.opcode == Opcode::cvta && form.space == StateSpace::local && cost(id).weight > 0) weigh_local_window(id);
       for (const Operand& operand : function_.operands_of(id))
         shared |= operand.is(OperandKind::symbol) && names_shared(operand.as_symbol());
     });
     if (local) result_.prologue_ += 1; // the stack pointer is adjusted
     if (global && has(capability_, MachineFact::global_descriptor)) result_.prologue_uniform_ += 1;
     if (shared && !has(capability_, MachineFact::known_shared_places)) result_.prologue_uniform_ += 3;
+  }
+
+  // True if the function has local variables and none of their accesses became moves between registers.
+  bool has_local_variables() const {
+    return std::ranges::any_of(function_.variables,
+                               [](const Variable& variable) { return variable.space == StateSpace::local; }) &&
+           std::ranges::find(moves_, true) == moves_.end();
+  }
+
+  // The generic address of a local variable: the place of local memory is loaded, a sum of pairs takes the high word of
+  // the stack pointer, too.
+  void weigh_local_window(InstructionId id) {
+    const uint16_t window = fact(capability_, MachineFact::local_window);
+    cost(id).uniform = static_cast<uint16_t>(cost(id).uniform + window);
+    if (window > 0 && fact(capability_, MachineFact::wide_sum) == 1) ++cost(id).weight;
   }
 
   bool names_shared(SymbolRef symbol) const {

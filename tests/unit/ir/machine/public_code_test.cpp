@@ -379,6 +379,19 @@ std::vector<Case> wide_sums() {
   return cases;
 }
 
+// A local variable that nothing reads, and one with a generic address.
+std::vector<Case> local_variables() {
+  const std::string variable = ".local .align 8 .b8 depot[64]; mov.u64 %rd6, depot; cvta.local.u64 %rd7, %rd6;";
+  const std::string result = "st.global.u32 [%rd4], %r3; ret;\n";
+  const std::string also = "st.global.u32 [%rd5], %r20; ret;\n";
+  return {
+      {"unused", variable + result, 0},
+      {"stored", variable + "st.u32 [%rd7+4], %r3;" + result, 0},
+      {"stored and loaded", variable + "st.u32 [%rd7+4], %r3; st.global.u32 [%rd4], %r3; ld.u32 %r20, [%rd7+4];" + also,
+       0},
+  };
+}
+
 struct Counts {
   int by_ptxas = 0, estimated = 0;
 };
@@ -525,6 +538,15 @@ TEST_CASE("sums of 64 bits") {
   }
   for (uint32_t capability : {75u, 80u, 90u, 120u})
     compare(wide_sums(), capability);
+}
+
+TEST_CASE("local variables with generic addresses") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (uint32_t capability : {80u, 90u, 100u, 120u})
+    compare(local_variables(), capability);
 }
 
 // No-operations between instructions of double precision: what sm_103 takes beyond sm_100.
