@@ -59,7 +59,7 @@ struct FusionVariable {
   }
 #define OPERAND(name, ...)                                                                                             \
   inline int64_t name(const FusionVariable& of) {                                                                      \
-    const LoweringContext& context = of.scope.context;                                                                 \
+    [[maybe_unused]] const LoweringContext& context = of.scope.context;                                                \
     const Operand* operand = of.operand();                                                                             \
     return static_cast<int64_t>(__VA_ARGS__);                                                                          \
   }

@@ -392,6 +392,21 @@ std::vector<Case> local_variables() {
   };
 }
 
+// A comparison of floating-point numbers whose result is 1.0 or 0.
+std::vector<Case> numbers_of_comparisons() {
+  const std::string loads = "ld.global.f32 %f2, [%rd4]; ld.global.f32 %f3, [%rd5]; st.global.f32 [%rd5+8], %f2;";
+  const std::string one = "selp.f32 %f4, 0f3F800000, 0f00000000, %p1;", result = "st.global.f32 [%rd4], %f4; ret;\n";
+  const std::string compared = "setp.gt.f32 %p1, %f2, %f3;";
+  return {
+      {"one or zero", loads + compared + one + result, 0},
+      {"zero or one", loads + compared + "selp.f32 %f4, 0f00000000, 0f3F800000, %p1;" + result, 0},
+      {"of a literal", loads + "setp.gt.f32 %p1, %f2, 0f40000000;" + one + result, 0},
+      {"two or zero", loads + compared + "selp.f32 %f4, 0f40000000, 0f00000000, %p1;" + result, 0},
+      {"of integers", loads + "setp.lt.s32 %p1, %r3, %r1;" + one + result, 0},
+      {"with another reader", loads + compared + one + "@%p1 st.global.f32 [%rd5+16], %f3;" + result, 0},
+  };
+}
+
 struct Counts {
   int by_ptxas = 0, estimated = 0;
 };
@@ -547,6 +562,15 @@ TEST_CASE("local variables with generic addresses") {
   }
   for (uint32_t capability : {80u, 90u, 100u, 120u})
     compare(local_variables(), capability);
+}
+
+TEST_CASE("comparisons as numbers") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (uint32_t capability : {75u, 80u, 90u, 120u})
+    compare(numbers_of_comparisons(), capability);
 }
 
 // No-operations between instructions of double precision: what sm_103 takes beyond sm_100.
