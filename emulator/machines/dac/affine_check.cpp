@@ -1,5 +1,6 @@
 #include "emulator/machines/dac/affine_check.h"
 
+#include "ir/flow/cfg.h"
 #include "ir/forms/dac.h"
 
 #include <fmt/format.h>
@@ -31,14 +32,17 @@ constexpr uint64_t key_of(uint32_t site, CheckedKind kind) {
 }
 
 // The instructions of a function in the order of the text, without mov and bra, which are added and removed when a
-// kernel leaves SSA form.
+// kernel leaves SSA form, and without unreachable code, which SSA form does not have.
 std::vector<ir::InstructionId> numbered_instructions(const ir::Function& function) {
+  const ir::ControlFlow flow(function);
   std::vector<ir::InstructionId> list;
-  for (ir::BlockId block : function.layout)
+  for (ir::BlockId block : function.layout) {
+    if (!flow.reachable(block)) continue;
     for (ir::InstructionId id : function.instructions_in(block))
       if (function.instructions[id].kind == ir::InstructionKind::real && !function.is_opcode(id, ir::Opcode::mov) &&
           !function.is_opcode(id, ir::Opcode::bra))
         list.push_back(id);
+  }
   return list;
 }
 
