@@ -84,7 +84,7 @@ public:
 protected:
   void setState(size_t state) { state_ = state; }
 
-  // What the parser's error strategy does for each token without an error: nothing.
+  // The generated code calls the error strategy at each token. Only errors are passed on to the strategy that is set.
   class Errors {
   public:
     Errors* operator->() { return this; }

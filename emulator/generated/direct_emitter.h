@@ -96,7 +96,7 @@ private:
   std::optional<PairPart> part_of_pair(uint32_t index) const;
   bool is_pair(const PairPart& first, const PairPart& second) const;
   void load_pair_source(const PairPart& part, unsigned i, x86::Register base, unsigned chunk);
-  // This operation and the next one, of all lanes. False: they are no pair.
+  // Emits this operation and the next one for all lanes; returns false if they cannot be executed together.
   bool emit_pair(uint32_t index);
 
   // --- direct_accesses.cpp ---

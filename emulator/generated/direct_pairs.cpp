@@ -22,7 +22,7 @@ bool overlap(uint32_t at, uint32_t bytes, uint32_t other, uint32_t other_bytes) 
 }
 } // namespace
 
-// Nothing: it is no part of a pair.
+// Returns nothing if the operation cannot be part of a pair.
 std::optional<DirectEmitter::PairPart> DirectEmitter::part_of_pair(uint32_t index) const {
   const MicroOp& op = function_.op(index);
   const OpInfo info = function_.info(index);

@@ -5,8 +5,8 @@
 // assembler may combine the remaining ones. If all of these together cost less than a pass must save, the candidate
 // cannot win and need not be lowered. Lowering takes most of the time of a choice, and most candidates lose.
 //
-// A second, closer bound is for passes that replace computations (composite): what is removed and rewritten, less what
-// is new.
+// A second, tighter bound is for passes that replace computations (composite): the cost of the removed and rewritten
+// instructions, minus the cost of the new ones.
 #pragma once
 
 #include "ir/core/function.h"

@@ -85,7 +85,8 @@ private:
     return run_until_weighed(function, name);
   }
 
-  // The function that the passes run on, before SSA form, and what tells whether a pass has changed it since.
+  // The function that the passes run on, before SSA form, and the state in SSA form with which it is compared to find
+  // whether a pass has changed it.
   struct Before {
     ir::Function as_read;
     uint64_t version = 0;      // in SSA form, before the first pass

@@ -32,8 +32,8 @@ inline bool is_memory(const Form& form) {
          form.kind == InstructionClass::atomic;
 }
 
-// True if the value has readers, does not merge with others, and all needed readers pass the test. What is done for them
-// afterwards must leave out the others as well.
+// True if the value has readers, does not merge with other values, and all its readers pass the test. Dead readers are
+// not tested; a rule that then changes the readers must skip them.
 template <class Test> bool all_readers(const LoweringContext& context, ValueId value, Test&& test) {
   if (!value || context.values.merges(value) || context.values.readers(value).empty()) return false;
   return std::ranges::all_of(context.values.readers(value),
