@@ -1,7 +1,7 @@
 #include "transforms/common/address_forms.h"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 
 namespace ptxrewrite::transforms {
 
@@ -18,7 +18,8 @@ SplitConstant split_constant(ir::ExpressionPool& pool, ExpressionId sum) {
 }
 
 double execution_weight(const ir::LoopForest& loops, BlockId block) {
-  return std::pow(10.0, std::min<uint32_t>(loops.depth(block), 6));
+  constexpr std::array<double, 7> by_depth{1, 10, 100, 1'000, 10'000, 100'000, 1'000'000};
+  return by_depth[std::min<size_t>(loops.depth(block), by_depth.size() - 1)];
 }
 
 std::optional<size_t> rewritable_address(const ir::Function& function, InstructionId instruction) {

@@ -19,6 +19,11 @@ struct SplitConstant {
 };
 SplitConstant split_constant(ir::ExpressionPool& pool, ir::ExpressionId sum);
 
+// Can the literal be the immediate of an address in all SASS loads and stores? They have 24 bits, signed.
+constexpr bool is_address_immediate(int64_t literal) {
+  return literal >= -(int64_t(1) << 23) && literal < int64_t(1) << 23;
+}
+
 // Estimated number of executions of a block: 10 for each enclosing loop, at most 10^6.
 double execution_weight(const ir::LoopForest& loops, ir::BlockId block);
 

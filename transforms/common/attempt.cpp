@@ -9,6 +9,16 @@
 
 namespace ptxrewrite::transforms::legal {
 
+bool can_discharge(const DischargePolicy& policy, const ir::LinearForms& forms, ir::ObligationId id) {
+  if (forms.obligation(id).proved || (policy.assumed && forms.is_about_overflow(id))) return true;
+  if (policy.launch) return !forms.launch_predicate(id).empty();
+  return policy.kernel && KernelGuard::can_test(forms, id);
+}
+
+bool can_discharge(const DischargePolicy& policy, const ir::LinearForms& forms, std::span<const ir::ObligationId> ids) {
+  return std::ranges::all_of(ids, [&](ir::ObligationId id) { return can_discharge(policy, forms, id); });
+}
+
 Attempt::Attempt(const ir::Function& original, DischargePolicy policy, std::string_view pass)
     : original_(&original), function_(original), policy_(policy), guard_(original) {
   terms_.pass = pass;
@@ -47,16 +57,6 @@ std::string Attempt::over_original_launch(std::string_view expression) const {
     at = end;
   }
   return text;
-}
-
-bool Attempt::can_rest_on(const ir::LinearForms& forms, ir::ObligationId id) const {
-  if (forms.obligation(id).proved || (policy_.assumed && forms.is_about_overflow(id))) return true;
-  if (policy_.launch) return !forms.launch_predicate(id).empty();
-  return policy_.kernel && KernelGuard::can_test(forms, id);
-}
-
-bool Attempt::can_rest_on(const ir::LinearForms& forms, std::span<const ir::ObligationId> ids) const {
-  return std::ranges::all_of(ids, [&](ir::ObligationId id) { return can_rest_on(forms, id); });
 }
 
 void Attempt::rest_on(ir::LinearForms& forms, ir::ObligationId id, std::string_view raised_by,

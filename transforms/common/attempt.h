@@ -11,6 +11,7 @@
 
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +26,13 @@ struct DischargePolicy {
   bool launch = false;   // by a predicate that the launcher evaluates: needs a variant
   bool alignment = true; // with `launch`: also predicates on the alignment of addresses, which fail for some sizes
   bool kernel = false;   // by a test in the kernel itself, followed by the original body; if no launcher chooses
+
+  bool operator==(const DischargePolicy&) const = default;
 };
+
+// Can the obligation be discharged in one of the ways that are available?
+bool can_discharge(const DischargePolicy& policy, const ir::LinearForms& forms, ir::ObligationId id);
+bool can_discharge(const DischargePolicy& policy, const ir::LinearForms& forms, std::span<const ir::ObligationId> ids);
 
 class Attempt {
 public:
@@ -38,9 +45,12 @@ public:
   const ir::Function& function() const { return function_; }
   const DischargePolicy& policy() const { return policy_; }
 
-  // Can the obligation be discharged in one of the available ways?
-  bool can_rest_on(const ir::LinearForms& forms, ir::ObligationId id) const;
-  bool can_rest_on(const ir::LinearForms& forms, std::span<const ir::ObligationId> ids) const;
+  bool can_rest_on(const ir::LinearForms& forms, ir::ObligationId id) const {
+    return can_discharge(policy_, forms, id);
+  }
+  bool can_rest_on(const ir::LinearForms& forms, std::span<const ir::ObligationId> ids) const {
+    return can_discharge(policy_, forms, ids);
+  }
   // Enters the obligation into the ledger, discharged in the first available way. `raised_by` is text for the user;
   // `where` supplies the source line if the obligation has none.
   void rest_on(ir::LinearForms& forms, ir::ObligationId id, std::string_view raised_by, ir::InstructionId where);
@@ -71,6 +81,8 @@ public:
 
   void remark(std::string text, SourceRange range = {}) { remarks_.emplace_back(std::move(text), range); }
   std::map<std::string, int64_t> statistics;
+  // By the candidates that were applied: cost of the instructions that become superfluous less that of new ones.
+  double estimated_saving = 0;
 
   bool needs_original() const { return terms_.needs_original(); }
   // Number of instructions in the test that commit() will insert before the body.

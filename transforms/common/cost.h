@@ -55,10 +55,17 @@ struct NeededCode {
   ir::Liveliness::Result result;
 };
 
-// The number of readers of each value; a candidate decrements its own copy.
+// The number of needed readers of each value.
+struct NeededReaders {
+  NeededReaders(const ir::Function& function, AnalysisCache& analyses)
+      : counts(function, analyses.of<NeededCode>(function).forms.def_use(), analyses.of<NeededCode>(function).result) {}
+
+  ir::ReaderCounts counts;
+};
+
+// A copy, which a candidate decrements.
 inline ir::ReaderCounts reader_counts(const ir::Function& function, AnalysisCache& analyses) {
-  const NeededCode& needed = analyses.of<NeededCode>(function);
-  return {function, needed.forms.def_use(), needed.result};
+  return analyses.of<NeededReaders>(function).counts;
 }
 
 } // namespace ptxrewrite::transforms::legal

@@ -1,14 +1,23 @@
 // Compares a candidate with its original, instruction by instruction; see gain_bound.h.
 #include "transforms/common/gain_bound.h"
 
+#include "ir/analysis/linear/linear.h"
+
 #include <algorithm>
 #include <limits>
 #include <vector>
 
 namespace ptxrewrite::transforms::legal {
 
+static const ir::DefUse& def_use_of(const ir::Function& function, AnalysisCache& analyses,
+                                    std::optional<ir::DefUse>& own) {
+  if (const ir::LinearForms* forms = analyses.known<ir::LinearForms>(function)) return forms->def_use();
+  return own.emplace(function);
+}
+
 GainBound::GainBound(const ir::Function& original, AnalysisCache& analyses)
-    : original_(original), def_use_(original), costs_(analyses.of<ModelCost>(original)) {}
+    : original_(original), def_use_(def_use_of(original, analyses, own_def_use_)),
+      costs_(analyses.of<ModelCost>(original)) {}
 
 // Finds the instructions of the original whose cost a candidate may save.
 class GainBound::Comparison {
@@ -31,8 +40,8 @@ public:
     return sum;
   }
 
-  // See GainBound::balance_slack.
-  double balance() const {
+  // See GainBalance.
+  double balance(double new_share) const {
     double sum = 0;
     for (size_t i = 0; i < unneeded_.size(); ++i)
       if (unneeded_[i]) sum += costs_.by_instruction[i];
@@ -46,7 +55,7 @@ public:
   }
 
 private:
-  static constexpr double new_share = 0.75, access_share = 0.25;
+  static constexpr double access_share = 0.25;
 
   bool is_parameter_load(ir::InstructionId id) const {
     return candidate_.is_opcode(id, ir::Opcode::ld) && candidate_.form_of(id).space == ir::StateSpace::param;
@@ -120,12 +129,12 @@ private:
   std::vector<bool> unchanged_, unneeded_, may_be_saved_; // by InstructionId of the original
 };
 
-GainBound::Bounds GainBound::bounds(const ir::Function& candidate, double slack) const {
+GainBound::Bounds GainBound::bounds(const ir::Function& candidate, double slack, const GainBalance& balance) const {
   // A candidate with other control flow may save any part.
   constexpr double any = std::numeric_limits<double>::infinity();
   if (candidate.layout != original_.layout || candidate.edges.size() != original_.edges.size()) return {any, any};
   const Comparison comparison(*this, candidate);
-  return {slack * comparison.cost_of_changes(), balance_slack * comparison.balance()};
+  return {slack * comparison.cost_of_changes(), balance.slack * comparison.balance(balance.new_share)};
 }
 
 } // namespace ptxrewrite::transforms::legal

@@ -15,11 +15,21 @@
 #include "transforms/manager/analyses.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace ptxrewrite::transforms::legal {
 
+// The balance: the cost of removed, dead and rewritten instructions, an access that is rewritten with a quarter of its
+// cost, less a share of an instruction for each new one that is no load of a parameter (those are operands in the
+// constant bank). The share is 1 where the new instructions are address arithmetic: few are combined with others.
+struct GainBalance {
+  double new_share = 0.75;
+  double slack = 2; // for the bound
+};
+
 class GainBound {
 public:
+  GainBound(const GainBound&) = delete;
   // `original`: the kernel that the candidates are copies of, in SSA form.
   GainBound(const ir::Function& original, AnalysisCache& analyses);
 
@@ -30,27 +40,27 @@ public:
   // Two upper bounds of a candidate's saving, in the unit of KernelCost::weighted.
   struct Bounds {
     double by_changes = 0; // the cost of changed and dead instructions and their neighbours, times a slack
-    double by_balance = 0; // twice the balance, see below; only for passes that replace computations
+    double by_balance = 0; // the balance times its slack, see below; only for passes that replace computations
     double least() const { return std::min(by_changes, by_balance); }
   };
+  // Fitted to half of the public kernels and the samples (by hash of the file's name) on composite's candidates: in
+  // neither half does a candidate that wins need to save more than twice its balance (500 win), and of 1,367 that lose
+  // 906 do.
+  static constexpr GainBalance usual_balance{};
+
   // Instructions of the candidate have the identifiers that they have in the original. Linear in the kernel's size.
-  Bounds bounds(const ir::Function& candidate, double slack = usual_slack) const;
+  Bounds bounds(const ir::Function& candidate, double slack = usual_slack,
+                const GainBalance& balance = usual_balance) const;
   double most_saved_by(const ir::Function& candidate, double slack = usual_slack) const {
     return bounds(candidate, slack).by_changes;
   }
-
-  // The balance: the cost of removed, dead and rewritten instructions, an access that is rewritten with a quarter of
-  // its cost, less three quarters of an instruction for each new one that is no load of a parameter (those are operands
-  // in the constant bank). Fitted to half of the public kernels and the samples (by hash of the file's name) on
-  // composite's candidates: in neither half does a candidate that wins need to save more than twice its balance (500
-  // win), and of 1,367 that lose 906 do.
-  static constexpr double balance_slack = 2;
 
 private:
   class Comparison;
 
   const ir::Function& original_;
-  ir::DefUse def_use_;
+  std::optional<ir::DefUse> own_def_use_; // if no analysis of the original has one
+  const ir::DefUse& def_use_;
   const ModelCost& costs_;
 };
 

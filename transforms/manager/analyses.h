@@ -40,6 +40,10 @@ public:
     entries_.push_back({&function, function.version(), typeid(Analysis), made});
     return *made;
   }
+  // The same if it is there already, otherwise nullptr.
+  template <class Analysis> Analysis* known(const ir::Function& function) {
+    return static_cast<Analysis*>(find(function, typeid(Analysis)));
+  }
   void clear() { entries_.clear(); }
 
 private:

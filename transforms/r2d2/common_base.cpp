@@ -27,9 +27,6 @@ using ir::ObligationId;
 using ir::Operand;
 using ir::ValueId;
 
-// The range of address immediates that all SASS loads and stores support: 24 bits, signed.
-constexpr int64_t immediate_limit = int64_t(1) << 23;
-
 struct Access {
   InstructionId instruction;
   size_t address = 0; // operand index
@@ -66,7 +63,6 @@ private:
   std::vector<const std::vector<Access>*> class_order_;
   std::optional<ir::ReaderCounts> counts_;
   std::vector<std::pair<Access, Operand>> rewrites_; // access, new base; the immediate is in the operand's `immediate`
-  double removed_ = 0;
 };
 
 std::optional<std::pair<FormKey, int64_t>> CommonBases::key_of(const LinearForm& form) {
@@ -74,7 +70,9 @@ std::optional<std::pair<FormKey, int64_t>> CommonBases::key_of(const LinearForm&
       form.kind == ir::ValueClass::divergent_linear || form.kind == ir::ValueClass::mod_linear)
     return std::nullopt;
   SplitConstant constant = split_constant(forms_.expressions(), form.coefficients[0]);
-  FormKey key{form.width, constant.symbolic.index()};
+  FormKey key;
+  key.reserve(1 + ir::form_index::count + 2 * form.loop_count);
+  key.assign({form.width, constant.symbolic.index()});
   for (unsigned place = 1; place < ir::form_index::count; ++place)
     key.push_back(form.coefficients[place].index());
   for (const ir::LoopOffset& offset : form.loops()) {
@@ -137,7 +135,7 @@ void CommonBases::try_class(const std::vector<Access>& accesses) {
       if (!here || !leader || here->first != leader->first) continue;
       int64_t immediate = here->second - leader->second;
       if (here->first[0] == 32) immediate = ir::signed_value(static_cast<uint64_t>(immediate), 32);
-      if (immediate < -immediate_limit || immediate >= immediate_limit) continue;
+      if (!is_address_immediate(immediate)) continue;
       Operand base = Operand::value(first.base);
       base.immediate = immediate;
       rewrites.emplace_back(access, base);
@@ -150,7 +148,7 @@ void CommonBases::try_class(const std::vector<Access>& accesses) {
       counts_->undo();
       continue;
     }
-    removed_ += weight;
+    attempt_.estimated_saving += weight;
     rewrites_.insert(rewrites_.end(), rewrites.begin(), rewrites.end());
   }
 }

@@ -90,6 +90,7 @@ void HostCoefficients::try_value(InstructionId id) {
     counts_.undo();
     return;
   }
+  attempt_.estimated_saving += saved;
   for (ir::ObligationId obligation : forms_.obligations(result))
     attempt_.rest_on(forms_, obligation, "r2d2: coefficients on the host", id);
   bool wide = forms_.expressions().width(*expression) == 64;

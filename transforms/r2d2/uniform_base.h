@@ -12,6 +12,10 @@ struct UniformBaseOptions {
   bool force = false;           // rewrite wherever it is legal, regardless of cost
 };
 
+// Are there accesses that candidate 2, or 5 (`inductions`), could rewrite?
+bool has_base_plans(const ir::Function& kernel, AnalysisCache& analyses, const DischargePolicy& policy,
+                    bool inductions);
+
 // Candidate 2. Returns whether the copy was changed.
 bool share_offsets(const Trial& trial, const UniformBaseOptions& options);
 // Candidate 5: strength reduction. Accesses in a loop whose addresses advance by the same steps share one new induction

@@ -121,7 +121,7 @@ TEST_CASE("the balance: removed and rewritten instructions, less new ones; a rew
   Kernel kernel("ld.global.u32 %r3, [%rd1];\nmul.lo.u32 %r2, %r1, %r3;\nst.global.u32 [%rd1], %r2;\n"
                 "st.global.u32 [%rd1+4], %r1;\nst.global.u32 [%rd1+8], %r2;\nst.global.u32 [%rd1+12], %r3;\n");
   const auto balance = [&](const ir::Function& candidate) {
-    return kernel.bound.bounds(candidate).by_balance / GainBound::balance_slack;
+    return kernel.bound.bounds(candidate).by_balance / GainBound::usual_balance.slack;
   };
   ir::Function changed = kernel.function;
   CHECK(balance(changed) == 0);
@@ -157,6 +157,8 @@ TEST_CASE("the balance: removed and rewritten instructions, less new ones; a rew
   };
   add_copy(ir::Opcode::mul);
   CHECK(balance(changed) == 0.5);
+  const GainBalance in_full{.new_share = 1, .slack = 3};
+  CHECK(kernel.bound.bounds(changed, GainBound::usual_slack, in_full).by_balance == 3 * 0.25);
   add_copy(ir::Opcode::ld); // the first one is a parameter's
   CHECK(balance(changed) == 0.5);
 }

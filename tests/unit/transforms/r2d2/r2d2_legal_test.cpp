@@ -4,6 +4,7 @@
 #include "tests/unit/paths.h"
 #include "tests/unit/transforms/r2d2/r2d2_fixture.h"
 #include "transforms/common/choice.h"
+#include "transforms/r2d2/uniform_base.h"
 
 #include <initializer_list>
 
@@ -261,6 +262,29 @@ TEST_CASE("by the model, combinations win that a complete search found") {
     const Rewrite rewrite(*text, kernel_name, OutputForm::legal, {}, options({{"cost", "model"}}));
     CHECK(rewrite.remarks_with("candidate " + std::string(combination) + " wins") == 1);
   }
+}
+
+// The bases of matmul_tiled's rows are one addition each, which ptxas joins with the product as it does with the
+// original's: with candidate 2 alone, or with 3, the model counts as many instructions.
+TEST_CASE("by the model, a candidate that hardly removes more than it adds is not lowered") {
+  const Result<std::string> text = read_file(source_path("samples/matmul/matmul.ptx"));
+  REQUIRE(text);
+  Rewrite rewrite(*text, "matmul_tiled", OutputForm::legal, {}, options({{"cost", "model"}}));
+  CHECK_FALSE(rewrite.changed());
+  CHECK(rewrite.remarks_with("cannot save") == 1);
+  CHECK(rewrite.context.analyses.lowerings().computed() == 1); // the original
+}
+
+TEST_CASE("plans that were made under one policy are not used under another") {
+  std::unique_ptr<ir::Module> module = read_text(module_text(rows));
+  ir::Function& function = kernel(*module, "k");
+  REQUIRE(ir::construct_ssa(function));
+  transforms::AnalysisCache analyses;
+  const transforms::legal::DischargePolicy proved, by_launcher{.launch = true};
+  CHECK(transforms::legal::has_base_plans(function, analyses, by_launcher, false));
+  CHECK_FALSE(transforms::legal::has_base_plans(function, analyses, proved, false));
+  CHECK(transforms::legal::has_base_plans(function, analyses, by_launcher, false));
+  CHECK_FALSE(transforms::legal::has_base_plans(function, analyses, by_launcher, true)); // no loop
 }
 
 } // namespace ptxrewrite::tests::r2d2_legal_test

@@ -236,4 +236,27 @@ TEST_CASE("Samples' inner loops: matmul's addresses are not computed in the loop
   CHECK(occurrences(body_of(Rewrite::printed(*rewrite.after)), ", [%lr") == 8);
 }
 
+// The counter is advanced in 64 bits, so that it is linear only while its extension does not wrap: a condition of the
+// addition at the end of a trip, which the counter at the loop's beginning has from the back edge.
+TEST_CASE("a header's value rests on the obligations of its back edges") {
+  const std::string text = module_text("add.u32 %r10, %r3, %r1;\nmov.u32 %r11, 0;\nL:\n"
+                                       "mul.wide.u32 %rd3, %r10, 4;\nadd.u64 %rd4, %rd1, %rd3;\n"
+                                       "st.global.u32 [%rd4], %r11;\n"
+                                       "cvt.u64.u32 %rd5, %r10;\nadd.u64 %rd6, %rd5, 1;\ncvt.u32.u64 %r10, %rd6;\n"
+                                       "add.u32 %r11, %r11, 1;\nsetp.lt.u32 %p1, %r11, 16;\n@%p1 bra L;\n");
+  std::unique_ptr<ir::Module> module = read_text(text);
+  ir::Function& function = kernel(*module, "k");
+  REQUIRE(ir::construct_ssa(function));
+  ir::LinearForms forms(function);
+  size_t counters = 0;
+  for (ir::BlockId block : function.layout)
+    for (ir::ValueId parameter : function.parameters(block)) {
+      if (forms.form(parameter).coefficients[ir::form_index::tid_x] == forms.expressions().zero(32)) continue;
+      CHECK(forms.form(parameter).kind == ir::ValueClass::linear_loop);
+      CHECK_FALSE(forms.obligations(parameter).empty());
+      ++counters;
+    }
+  CHECK(counters == 1);
+}
+
 } // namespace ptxrewrite::tests::r2d2_loops_test
