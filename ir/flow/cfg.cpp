@@ -29,6 +29,8 @@ ControlFlow::ControlFlow(const Function& function) {
   };
   std::vector<Frame> stack;
   std::vector<bool> seen(count, false);
+  stack.reserve(function.layout.size());
+  order_.reserve(function.layout.size());
   stack.push_back({function.entry(), 0});
   seen[function.entry().index()] = true;
   while (!stack.empty()) {

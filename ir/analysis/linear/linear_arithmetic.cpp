@@ -91,28 +91,30 @@ LinearFormId State::index_form(unsigned place, unsigned width) {
 }
 
 LinearFormId State::classified(LinearForm form) {
-  bool coefficients_vary = false, too_large = false;
-  for (ExpressionId id : form.coefficients) {
+  bool coefficients_vary = false, too_large = false, threads = false, blocks = false;
+  const ExpressionId zero = pool.zero(form.width); // most coefficients
+  for (unsigned place = 0; place < form_index::count; ++place) {
+    const ExpressionId id = form.coefficients[place];
+    if (id == zero) continue;
     coefficients_vary |= pool[id].varies;
     too_large |= pool.too_large(id);
+    threads |= place >= form_index::tid_x && place < form_index::ctaid_x;
+    blocks |= place >= form_index::ctaid_x;
   }
   // Offsets sorted by loop, zero steps dropped.
   unsigned kept = 0;
-  std::sort(form.loop_offsets.begin(), form.loop_offsets.begin() + form.loop_count,
-            [](const LoopOffset& a, const LoopOffset& b) { return a.loop < b.loop; });
+  if (form.loop_count > 1)
+    std::sort(form.loop_offsets.begin(), form.loop_offsets.begin() + form.loop_count,
+              [](const LoopOffset& a, const LoopOffset& b) { return a.loop < b.loop; });
   for (unsigned i = 0; i < form.loop_count; ++i) {
     coefficients_vary |= pool[form.loop_offsets[i].step].varies;
     too_large |= pool.too_large(form.loop_offsets[i].step);
     if (!pool.is_zero(form.loop_offsets[i].step)) form.loop_offsets[kept++] = form.loop_offsets[i];
   }
-  for (unsigned i = kept; i < LinearForm::max_loops; ++i)
+  for (unsigned i = kept; i < form.loop_count; ++i)
     form.loop_offsets[i] = {};
   form.loop_count = static_cast<uint8_t>(kept);
   if (too_large) return any(form.width);
-
-  auto used = [&](unsigned place) { return !pool.is_zero(form.coefficients[place]); };
-  bool threads = used(form_index::tid_x) || used(form_index::tid_y) || used(form_index::tid_z);
-  bool blocks = used(form_index::ctaid_x) || used(form_index::ctaid_y) || used(form_index::ctaid_z);
   form.varies = coefficients_vary;
   if (coefficients_vary) {
     // Only a uniform value may differ between trips; a coefficient may not.
@@ -264,18 +266,22 @@ LinearFormId State::choose(const FormCondition& condition, LinearFormId if_true,
 
 LinearFormId State::add(LinearFormId a, LinearFormId b) {
   return lifted(a, b, [&](LinearFormId left, LinearFormId right) {
-    LinearForm x = forms[left], y = forms[right];
+    if (forms[right].kind == ValueClass::mod_linear) std::swap(left, right);
+    LinearForm x = forms[left];
+    const LinearForm& y = forms[right];
     assert(x.width == y.width);
-    if (x.kind == ValueClass::mod_linear || y.kind == ValueClass::mod_linear) {
-      if (y.kind == ValueClass::mod_linear) std::swap(x, y), std::swap(left, right);
+    if (x.kind == ValueClass::mod_linear) {
       auto term = scalar(right);
       if (!term || pool[*term].varies) return any(x.width);
       x.addend = pool.add(x.addend, *term);
       return pool.too_large(x.addend) ? any(x.width) : intern(x);
     }
     if (!is_plain(x) || !is_plain(y)) return any(x.width);
+    const ExpressionId zero = pool.zero(x.width);
     for (unsigned i = 0; i < form_index::count; ++i)
-      x.coefficients[i] = pool.add(x.coefficients[i], y.coefficients[i]);
+      if (y.coefficients[i] != zero)
+        x.coefficients[i] =
+            x.coefficients[i] == zero ? y.coefficients[i] : pool.add(x.coefficients[i], y.coefficients[i]);
     for (const LoopOffset& offset : y.loops()) {
       auto same = std::find_if(x.loop_offsets.begin(), x.loop_offsets.begin() + x.loop_count,
                                [&](const LoopOffset& mine) { return mine.loop == offset.loop; });
@@ -306,8 +312,9 @@ LinearFormId State::scale(LinearFormId a, ExpressionId factor) {
       return pool.too_large(form.multiplier) || pool.too_large(form.addend) ? any(form.width) : intern(form);
     }
     if (!is_plain(form)) return any(form.width);
+    const ExpressionId zero = pool.zero(form.width);
     for (ExpressionId& coefficient : form.coefficients)
-      coefficient = pool.multiply(coefficient, factor);
+      if (coefficient != zero) coefficient = pool.multiply(coefficient, factor);
     for (unsigned i = 0; i < form.loop_count; ++i)
       form.loop_offsets[i].step = pool.multiply(form.loop_offsets[i].step, factor);
     return classified(form);

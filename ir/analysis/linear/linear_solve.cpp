@@ -248,10 +248,13 @@ public:
 
   void run() {
     record_own();
+    // Without loops, a sweep in this order visits all sources of a value before it.
+    const bool once = state_.loops.loops().empty() && !state_.loops.irreducible();
     for (bool changed = true; changed;) {
       changed = false;
       for (BlockId block : state_.flow.reverse_postorder())
         changed |= propagate(block);
+      changed &= !once;
     }
     drop_overloaded();
   }

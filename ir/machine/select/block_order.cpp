@@ -24,8 +24,8 @@ BlockId jump_of(const Function& function, BlockId block) {
 
 BlockOrder::BlockOrder(const LoweringContext& context)
     : context_(context), function_(context.function), destination_(function_.blocks.size()),
-      behind_(function_.blocks.size()), text_next_(function_.blocks.size()), predecessors_(function_.blocks.size()),
-      placed_(function_.blocks.size()), fallen_into_(function_.blocks.size()) {
+      first_target_(function_.blocks.size()), behind_(function_.blocks.size()), text_next_(function_.blocks.size()),
+      predecessors_(function_.blocks.size()), placed_(function_.blocks.size()), fallen_into_(function_.blocks.size()) {
   constexpr int longest_chain = 16;
   for (BlockId block : function_.layout) {
     destination_[block.index()] = block;
@@ -34,6 +34,12 @@ BlockOrder::BlockOrder(const LoweringContext& context)
       last = jump_of(function_, last);
     if (jump_of(function_, last) == last) destination_[block.index()] = last; // else a circle of jumps
   }
+  targets_.reserve(function_.edges.size());
+  for (BlockId block : function_.layout) {
+    first_target_[block.index()] = static_cast<uint32_t>(targets_.size());
+    for (EdgeId edge : function_.successors(block))
+      targets_.push_back(destination(function_.edges[edge].to));
+  }
   for (BlockId block : function_.layout) {
     if (!context.flow.reachable(block) || only_jumps(block)) continue;
     if (!blocks_.empty()) text_next_[blocks_.back().index()] = block;
@@ -41,13 +47,6 @@ BlockOrder::BlockOrder(const LoweringContext& context)
     for (BlockId to : successors(block))
       predecessors_[to.index()].push_back(block);
   }
-}
-
-std::vector<BlockId> BlockOrder::successors(BlockId block) const {
-  std::vector<BlockId> blocks;
-  for (EdgeId edge : function_.successors(block))
-    blocks.push_back(destination(function_.edges[edge].to));
-  return blocks;
 }
 
 // All blocks that go to it stand already, but for those in a loop of which it is the first.
@@ -60,7 +59,7 @@ bool BlockOrder::is_ready(BlockId block) const {
 BlockId BlockOrder::choose(BlockId block, const std::vector<BlockId>& next) const {
   const auto is_free = [&](BlockId to) { return to && !placed_[to.index()]; };
   if (const BlockId forced = next[block.index()]) return is_free(forced) ? forced : BlockId();
-  const std::vector<BlockId> targets = successors(block);
+  const std::span<const BlockId> targets = successors(block);
   const BlockId behind = text_next_[block.index()];
   if (is_free(behind) && std::ranges::find(targets, behind) != targets.end()) return behind;
   for (size_t i = targets.size(); i-- > 0;) // where the branch is not taken, first

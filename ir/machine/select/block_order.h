@@ -5,6 +5,7 @@
 
 #include "ir/machine/prepare/lowering_context.h"
 
+#include <span>
 #include <vector>
 
 namespace ptxrewrite::ir {
@@ -17,7 +18,9 @@ public:
   BlockId destination(BlockId block) const { return destination_[block.index()]; }
   bool only_jumps(BlockId block) const { return destination(block) != block; }
   // The destinations of the block's edges, in the order of the edges.
-  std::vector<BlockId> successors(BlockId block) const;
+  std::span<const BlockId> successors(BlockId block) const {
+    return std::span(targets_).subspan(first_target_[block.index()], function_.successors(block).size());
+  }
 
   // `next`: the required following block, by BlockId; invalid for most.
   void arrange(const std::vector<BlockId>& next);
@@ -35,6 +38,8 @@ private:
   const LoweringContext& context_;
   const Function& function_;
   std::vector<BlockId> destination_;               // by BlockId
+  std::vector<uint32_t> first_target_;             // by BlockId
+  std::vector<BlockId> targets_;                   // those of a block one behind the other
   std::vector<BlockId> behind_, text_next_;        // by BlockId; invalid: none
   std::vector<std::vector<BlockId>> predecessors_; // by BlockId; of destinations
   std::vector<bool> placed_, fallen_into_;         // by BlockId

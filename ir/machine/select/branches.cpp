@@ -64,7 +64,7 @@ private:
       return;
     }
     if (next_[block.index()]) return; // predicated code follows
-    const std::vector<BlockId> targets = order_.successors(block);
+    const std::span<const BlockId> targets = order_.successors(block);
     const bool falls = std::ranges::any_of(targets, [&](BlockId to) { return order_.is_behind(block, to); });
     if (order_.only_jumps(block))
       cost(id).weight = 0;
@@ -128,7 +128,7 @@ private:
   Skip skipped_by(BlockId block) const {
     const InstructionId branch = last_real(block);
     if (!branch || !function_.is_opcode(branch, Opcode::bra)) return {};
-    const std::vector<BlockId> ways = order_.successors(block);
+    const std::span<const BlockId> ways = order_.successors(block);
     if (ways.size() != 2) return {};
     for (size_t i : {1, 0}) {
       const BlockId skipped = ways[i], target = ways[1 - i];
@@ -205,7 +205,7 @@ private:
 
   // Two short sides are issued in sequence, each with its predicate. The longer one decides.
   bool predicate_both(BlockId block) {
-    const std::vector<BlockId> ways = order_.successors(block);
+    const std::span<const BlockId> ways = order_.successors(block);
     const BlockId one = ways[1], other = ways[0], behind = behind_both(one, other);
     if (!behind || behind == block || !can_be_predicated(one) || !can_be_predicated(other)) return false;
     uint32_t longest =

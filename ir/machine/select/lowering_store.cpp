@@ -2,7 +2,9 @@
 #include "ir/machine/select/lowering_store.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <type_traits>
 
 namespace ptxrewrite::ir {
 
@@ -22,6 +24,13 @@ public:
     second_ = static_cast<uint64_t>(product) + word + 0x9E3779B97F4A7C15;
   }
   void add(uint64_t high, uint64_t low) { add(high << 32 | low); }
+  // Two words of 64 bits, by one product.
+  void add_pair(uint64_t a, uint64_t b) {
+    __extension__ using Wide = unsigned __int128;
+    const Wide product = Wide(a ^ first_) * (b ^ second_);
+    first_ = static_cast<uint64_t>(product >> 64) + b + 0x9E3779B97F4A7C15;
+    second_ = static_cast<uint64_t>(product) ^ std::rotl(a, 32) ^ first_;
+  }
   ContentHash result() const { return {first_, second_}; }
 
 private:
@@ -30,10 +39,10 @@ private:
 
 void add_operands(ContentHasher& hash, std::span<const Operand> operands) {
   hash.add(operands.size());
+  static_assert(std::has_unique_object_representations_v<Operand>); // no padding
   for (const Operand& operand : operands) {
-    hash.add(uint64_t(operand.kind) << 56 | uint64_t(operand.flags) << 48 | uint64_t(operand.selector) << 32 |
-             operand.id);
-    hash.add(static_cast<uint64_t>(operand.immediate));
+    const auto words = std::bit_cast<std::array<uint64_t, 2>>(operand);
+    hash.add_pair(words[0], words[1]);
   }
 }
 
@@ -81,8 +90,8 @@ ContentHash content_hash(const Function& function) {
       hash.add(parameter.index());
     for (InstructionId id : function.instructions_in(block)) {
       const Instruction& instruction = function.instructions[id];
-      hash.add(uint64_t(id.index()) << 16 | uint64_t(instruction.kind) << 8 | uint64_t(instruction.guard_negated));
-      hash.add(instruction.form.index(), instruction.guard.index());
+      hash.add_pair(uint64_t(id.index()) << 16 | uint64_t(instruction.kind) << 8 | uint64_t(instruction.guard_negated),
+                    uint64_t(instruction.form.index()) << 32 | instruction.guard.index());
       add_operands(hash, function.operands_of(id));
     }
     for (EdgeId edge : function.successors(block)) {
