@@ -96,6 +96,12 @@ def parameters(count):
     return kernel("".join(f"\tld.param.u32 %r11, [p{i}];\n\tadd.s32 %r10, %r10, %r11;\n" for i in range(count)), more)
 
 
+def accesses(count):
+    """Stores at one address and different constants."""
+    stores = "".join(f"\tst.global.u32 [%rd6+{4 * i}], %r4;\n" for i in range(count))
+    return kernel("\tmul.wide.s32 %rd5, %r5, 4;\n\tadd.s64 %rd6, %rd4, %rd5;\n" + stores)
+
+
 # The sizes that the bars refer to.
 SHAPES = {
     "straight": (straight, 100_000, "instructions"),
@@ -105,6 +111,7 @@ SHAPES = {
     "targets": (targets, 10_000, "targets of a branch"),
     "parameters": (parameters, 100_000, "parameters"),
     "kernels": (kernels, 3_000, "kernels"),
+    "accesses": (accesses, 100_000, "accesses at one address"),
 }
 
 

@@ -352,10 +352,13 @@ void BasePlanner::plan_class(AccessClass& accesses) {
           if (can_discharge(policy_, forms_, access.in_range)) served.push_back(access);
         }
     }
+    // The served accesses have the order of the class.
     const InstructionId first = accesses.accesses.front().instruction;
+    auto next_served = served.begin();
     std::erase_if(accesses.accesses, [&](const BaseAccess& access) {
-      return access.instruction == first ||
-             std::ranges::find(served, access.instruction, &BaseAccess::instruction) != served.end();
+      const bool is_served = next_served != served.end() && next_served->instruction == access.instruction;
+      if (is_served) ++next_served;
+      return is_served || access.instruction == first;
     });
     if (!served.empty())
       if (std::vector<BaseGroup> groups = group_by_base(served, *offset); !groups.empty())
