@@ -128,9 +128,8 @@ RegisterNeed BlockPressure::of_values(const std::vector<ValueId>& live_out, std:
   return highest_;
 }
 
-// By position: the last one at which the registers of a store are occupied; its own for other instructions.
-std::vector<size_t> BlockPressure::last_pending(std::span<const InstructionId> order) const {
-  const uint32_t distance = heuristic(capability_, Heuristic::pending_store);
+// By position: the last one that is issued at most so many instructions later.
+std::vector<size_t> BlockPressure::last_within(uint32_t distance, std::span<const InstructionId> order) const {
   std::vector<size_t> issued(order.size()), last(order.size());
   for (size_t i = 0, count = 0; i < order.size(); ++i) {
     issued[i] = count;
@@ -140,7 +139,7 @@ std::vector<size_t> BlockPressure::last_pending(std::span<const InstructionId> o
     end = std::max(end, i);
     while (end + 1 < order.size() && issued[end + 1] - issued[i] <= distance)
       ++end;
-    last[i] = is_real(order[i]) && reads_late(function_.form_of(order[i])) ? end : i;
+    last[i] = end;
   }
   return last;
 }
@@ -206,12 +205,12 @@ std::vector<BlockPressure::Constant> BlockPressure::constants_read(InstructionId
 
 // By position.
 std::vector<uint32_t> BlockPressure::words_of_constants(std::span<const InstructionId> order,
-                                                        const std::vector<size_t>& pending) const {
+                                                        const std::vector<size_t>& late) const {
   std::map<Constant, Span> spans;
   for (size_t i = 0; i < order.size(); ++i)
     for (const Constant& constant : constants_read(order[i])) {
       Span& span = spans.try_emplace(constant, Span{i, i}).first->second;
-      span.last = std::max(span.last, pending[i]);
+      span.last = std::max(span.last, reads_late(function_.form_of(order[i])) ? late[i] : i);
     }
   std::vector<uint32_t> words(order.size() + 1); // differences modulo 2^32 first
   for (const auto& [constant, span] : spans) {
@@ -223,12 +222,75 @@ std::vector<uint32_t> BlockPressure::words_of_constants(std::span<const Instruct
   return words;
 }
 
+// Position of the last reader by value; the operand of a folded sum is read with the sum.
+void BlockPressure::find_last_readers(const std::vector<ValueId>& live_out, std::span<const InstructionId> order) {
+  last_reader_.resize(function_.values.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    for_each_use(function_, order[i], [&](ValueId value) {
+      for (; value; value = lowering_.without_constant(value))
+        last_reader_[value.index()] = i;
+    });
+  for (const ValueId value : live_out)
+    last_reader_[value.index()] = order.size();
+}
+
+// The result of a load replaces a part of its address; the rest of the pair waits for another single word.
+uint32_t BlockPressure::words_beside_load(InstructionId id, size_t position) const {
+  uint32_t result = 0, address = 0;
+  for_each_definition(function_, id, [&](ValueId value) { result += lowering_.register_units(value); });
+  for_each_use(function_, id, [&](ValueId value) {
+    while (const ValueId rest = lowering_.without_constant(value))
+      value = rest;
+    if (last_reader_[value.index()] == position) address += lowering_.register_units(value);
+  });
+  return address - std::min(address, result);
+}
+
+// A single word that is stored has an odd register, and the even one beside it stays free; not if the address is in
+// uniform registers, so that there are no pairs.
+uint32_t BlockPressure::words_beside_store(InstructionId id, size_t position) const {
+  const Form& form = function_.form_of(id);
+  const Operand& data = function_.operands_of(id).back();
+  if (is_param(form.space) || is_shared(form.space) || form.vector_width > 1 || !data.is(OperandKind::value)) return 0;
+  const ValueId value = data.as_value();
+  if (has(capability_, MachineFact::uniform_addresses)) {
+    uint32_t address = 0;
+    for_each_use(function_, id, [&](ValueId operand) {
+      while (const ValueId rest = lowering_.without_constant(operand))
+        operand = rest;
+      if (operand != value) address += lowering_.register_units(operand);
+    });
+    if (address == 0) return 0;
+  }
+  return last_reader_[value.index()] == position && lowering_.register_units(value) == 1 ? 1 : 0;
+}
+
+// By position: free words that are not used while others are free.
+std::vector<uint32_t> BlockPressure::words_beside(std::span<const InstructionId> order,
+                                                  const std::vector<size_t>& late) const {
+  std::vector<uint32_t> words(order.size() + 1); // differences modulo 2^32 first
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (!is_real(order[i])) continue;
+    const InstructionClass kind = function_.form_of(order[i]).kind;
+    const uint32_t beside = kind == InstructionClass::load    ? words_beside_load(order[i], i)
+                            : kind == InstructionClass::store ? words_beside_store(order[i], i)
+                                                              : 0;
+    words[i] += beside;
+    words[late[i] + 1] -= beside;
+  }
+  for (size_t i = 1; i < words.size(); ++i)
+    words[i] += words[i - 1];
+  return words;
+}
+
 uint32_t BlockPressure::with_pending(const std::vector<ValueId>& live_out, std::span<const InstructionId> order) {
-  const std::vector<size_t> pending = last_pending(order);
-  const std::vector<uint32_t> constants = words_of_constants(order, pending);
+  const std::vector<size_t> late = last_within(heuristic(capability_, Heuristic::pending_access), order);
+  const std::vector<uint32_t> constants = words_of_constants(order, late);
+  find_last_readers(live_out, order);
+  const std::vector<uint32_t> beside = words_beside(order, late);
   std::vector<std::vector<InstructionId>> ends(order.size());
   for (size_t i = 0; i < order.size(); ++i)
-    if (pending[i] > i) ends[pending[i]].push_back(order[i]);
+    if (late[i] > i && is_real(order[i]) && reads_late(function_.form_of(order[i]))) ends[late[i]].push_back(order[i]);
   start(live_out);
   spare_ = true;
   uint32_t highest = 0;
@@ -240,7 +302,7 @@ uint32_t BlockPressure::with_pending(const std::vector<ValueId>& live_out, std::
         if (const ValueId rest = lowering_.without_constant(value)) add(rest);
       });
     step(order[i]);
-    highest = std::max(highest, highest_.registers + constants[i]);
+    highest = std::max(highest, highest_.registers + constants[i] + beside[i]);
   }
   return highest;
 }

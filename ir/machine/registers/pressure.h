@@ -3,7 +3,8 @@
 // If there are registers to spare, more are occupied than those of live values. The registers of a store are read some
 // time after its issue: ptxas writes to others meanwhile. A constant has a register from its first to its last reader
 // that has no constant operand, such as the address or the data of an access; where operands do not name constant
-// banks, from the first reader to the last.
+// banks, from the first reader to the last. Pairs are aligned: the word of an address that the result of its load does
+// not replace, and the one beside a single word that is stored, stay free meanwhile.
 #pragma once
 
 #include "ir/machine/registers/registers.h"
@@ -49,11 +50,14 @@ private:
   void change(ValueId value, bool added);
   void step(InstructionId id);
   uint32_t words_of_called(InstructionId id) const;
-  std::vector<size_t> last_pending(std::span<const InstructionId> order) const;
+  std::vector<size_t> last_within(uint32_t distance, std::span<const InstructionId> order) const;
   std::optional<Constant> constant_of(ValueId value) const;
   std::vector<Constant> constants_read(InstructionId id) const;
-  std::vector<uint32_t> words_of_constants(std::span<const InstructionId> order,
-                                           const std::vector<size_t>& pending) const;
+  std::vector<uint32_t> words_of_constants(std::span<const InstructionId> order, const std::vector<size_t>& late) const;
+  void find_last_readers(const std::vector<ValueId>& live_out, std::span<const InstructionId> order);
+  uint32_t words_beside_load(InstructionId id, size_t position) const;
+  uint32_t words_beside_store(InstructionId id, size_t position) const;
+  std::vector<uint32_t> words_beside(std::span<const InstructionId> order, const std::vector<size_t>& late) const;
 
   const Function& function_;
   const Lowering& lowering_;
@@ -63,6 +67,7 @@ private:
   bool spare_ = false;                    // registers are free
   std::vector<InstructionId> definition_; // by ValueId
   std::vector<bool> live_;                // by ValueId
+  std::vector<size_t> last_reader_;       // by ValueId: for those that the order reads
   std::vector<ValueId> touched_;          // may be live
   RegisterNeed now_, highest_;
 };

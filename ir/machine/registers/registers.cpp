@@ -118,11 +118,13 @@ bool is_hardware_form(const Function& function) {
                              [](const Value& value) { return value.register_class != RegisterClass::general; });
 }
 
-// If registers are free, stores are pending and results are not overwritten at once.
+// If registers are free, stores are pending and results are not overwritten at once; single words are in odd registers,
+// so that the number is even.
 uint32_t with_reserved(uint32_t least, uint32_t pending, uint32_t compute_capability) {
   const auto figure = [&](Heuristic which) { return heuristic(compute_capability, which); };
+  const uint32_t all = pending + figure(Heuristic::reserved_registers);
   return std::max(least + figure(Heuristic::least_reserved),
-                  std::min(pending + figure(Heuristic::reserved_registers), figure(Heuristic::overlap_registers)));
+                  std::min((all + 1) / 2 * 2, figure(Heuristic::overlap_registers)));
 }
 
 // The smaller of two orders' needs: of the text and of early loads. If registers are free, loads are early.
