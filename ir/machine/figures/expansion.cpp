@@ -47,6 +47,7 @@ struct SubroutineRow {
 #define EXPAND(opcode, words, targets, names, subroutine)
 #define EXPAND_CLASS(kind, names)
 #define EXPAND_FUSED(rule, opcode, words, targets, names)
+#define EXPAND_ORDER(words, targets, before, behind)
 #define SUBROUTINE(name, instructions, at_place, executed, moves, work)                                                \
   {{instructions, at_place, executed, moves}, work},
 constexpr SubroutineRow subroutine_rows[] = {
@@ -107,6 +108,33 @@ constexpr FusedRow fused_rows[] = {
 };
 #undef EXPAND_CLASS
 #undef EXPAND_FUSED
+#undef EXPAND_ORDER
+
+consteval uint16_t number_of(std::string_view names) {
+  uint16_t number = 0;
+  for_each_name(names, [&](const NameItem& item) { number = static_cast<uint16_t>(number + item.count); });
+  return number;
+}
+
+struct OrderRow {
+  std::string_view words, targets, before, behind;
+  uint16_t instructions;
+};
+
+#undef EXPAND
+#define EXPAND(opcode, words, targets, names, subroutine)
+#define EXPAND_CLASS(kind, names)
+#define EXPAND_FUSED(rule, opcode, words, targets, names)
+#define EXPAND_ORDER(words, targets, before, behind)                                                                   \
+  OrderRow{words, targets, before, behind, static_cast<uint16_t>(number_of(before) + number_of(behind))},
+constexpr OrderRow order_rows[] = {
+#include "ir/machine/figures/expand.def"
+};
+#undef EXPAND_CLASS
+#undef EXPAND_FUSED
+#undef EXPAND_ORDER
+
+#define EXPAND_ORDER(words, targets, before, behind)
 
 const Expansion& class_expansion(InstructionClass kind) {
   static constexpr Expansion nothing;
@@ -121,6 +149,7 @@ const Expansion& class_expansion(InstructionClass kind) {
 #undef EXPAND
 #undef EXPAND_CLASS
 #undef EXPAND_FUSED
+#undef EXPAND_ORDER
 #undef SUBROUTINE
   }
   return nothing;
@@ -169,6 +198,23 @@ const Expansion* find_fused(const Form& form, uint32_t compute_capability, bool 
   return row ? &row->expansion : nullptr;
 }
 
+// nullptr if the form does not order other accesses, or a row of its opcode says how (fences).
+const OrderRow* find_order(const Form& form, uint32_t compute_capability) {
+  if (form.kind != InstructionClass::load && form.kind != InstructionClass::store &&
+      form.kind != InstructionClass::atomic)
+    return nullptr;
+  if (!form.has(Modifier::acquire) && !form.has(Modifier::release) && !form.has(Modifier::acq_rel)) return nullptr;
+  static const auto patterns = [] {
+    std::vector<FormPattern> parsed;
+    for (const OrderRow& row : order_rows)
+      parsed.emplace_back(row.words, row.targets);
+    return parsed;
+  }();
+  for (size_t i = 0; i < patterns.size(); ++i)
+    if (patterns[i].fits(form, compute_capability, false)) return &order_rows[i];
+  return nullptr;
+}
+
 } // namespace
 
 const Expansion& expansion_of(const Form& form, uint32_t compute_capability, bool literal) {
@@ -188,6 +234,11 @@ const Expansion& expansion_of(const Form& form, uint32_t compute_capability, boo
   return *entry.expansion;
 }
 
+uint16_t instructions_of_order(const Form& form, uint32_t compute_capability) {
+  const OrderRow* row = find_order(form, compute_capability);
+  return row ? row->instructions : 0;
+}
+
 SubroutineSize size_of(Subroutine subroutine) {
   return subroutine_rows[static_cast<size_t>(subroutine)].size;
 }
@@ -198,9 +249,15 @@ std::vector<std::string> machine_names(const Form& form, uint32_t compute_capabi
   const Expansion* expansion = fused.empty() ? nullptr : find_fused(form, target, literal, fused);
   if (!expansion) expansion = &find_expansion(form, target, literal);
   std::vector<std::string> names;
-  for_each_name(expansion->names, [&](const NameItem& item) {
-    if (!item.name.starts_with('?')) names.insert(names.end(), item.count, std::string(item.name));
-  });
+  const auto append = [&](std::string_view list) {
+    for_each_name(list, [&](const NameItem& item) {
+      if (!item.name.starts_with('?')) names.insert(names.end(), item.count, std::string(item.name));
+    });
+  };
+  const OrderRow* order = find_order(form, compute_capability);
+  if (order) append(order->before);
+  append(expansion->names);
+  if (order) append(order->behind);
   return names;
 }
 

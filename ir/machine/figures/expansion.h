@@ -17,11 +17,13 @@ enum class Subroutine : uint8_t {
 #define EXPAND(opcode, words, targets, names, subroutine)
 #define EXPAND_CLASS(kind, names)
 #define EXPAND_FUSED(rule, opcode, words, targets, names)
+#define EXPAND_ORDER(words, targets, before, behind)
 #define SUBROUTINE(name, instructions, at_place, executed, moves, work) name,
 #include "ir/machine/figures/expand.def"
 #undef EXPAND
 #undef EXPAND_CLASS
 #undef EXPAND_FUSED
+#undef EXPAND_ORDER
 #undef SUBROUTINE
   count,
 };
@@ -38,6 +40,9 @@ struct Expansion {
 
 // `literal`: whether the last operand is a literal.
 const Expansion& expansion_of(const Form& form, uint32_t compute_capability, bool literal);
+
+// Instructions before and behind a load, store or atomic operation of this memory order, in addition to its expansion.
+uint16_t instructions_of_order(const Form& form, uint32_t compute_capability);
 
 struct SubroutineSize {
   uint16_t instructions = 0; // appended once per kernel

@@ -75,7 +75,7 @@ private:
     const InstructionCost& at = context_.costs[id.index()];
     if (at.weight == 0 && at.uniform == 0) return;
     const std::string_view slots = slots_of_operands(form);
-    if (slots.empty()) return;
+    if (slots.empty() || adds_one_to_shared(context_, id)) return;
     list_operands(id);
     const Operand *constant = nullptr, *yielding = nullptr; // the last one in a 'c' slot, and one in a 'p' slot
     for (size_t place = 0; place < operands_.size(); ++place) {

@@ -32,6 +32,18 @@ inline bool is_memory(const Form& form) {
          form.kind == InstructionClass::atomic;
 }
 
+// True for ATOMS.POPC.INC: the number of active lanes is added in shared memory, without an operand or an election.
+inline bool adds_one_to_shared(const LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.kind != InstructionClass::atomic || !form.has(Modifier::add) || !is_shared(form.space) || !is_int32(form) ||
+      !has(context.capability, MachineFact::warp_reductions))
+    return false;
+  const Operand* given = context.source(id, 1);
+  const ValueId old = context.result(id);
+  return given && given->is(OperandKind::integer) && given->immediate == 1 &&
+         (!old || (context.values.readers(old).empty() && !context.values.merges(old)));
+}
+
 // True if the value has readers, does not merge with other values, and all its readers pass the test. Dead readers are
 // not tested; a rule that then changes the readers must skip them.
 template <class Test> bool all_readers(const LoweringContext& context, ValueId value, Test&& test) {

@@ -3,6 +3,7 @@
 #include "ir/machine/select/guarded_accesses.h"
 
 #include "ir/machine/figures/generations.h"
+#include "ir/machine/prepare/rule_helpers.h"
 
 #include <algorithm>
 
@@ -44,14 +45,18 @@ bool is_combined(const LoweringContext& context, ValueId guard) {
   });
 }
 
+uint16_t gathering_of(const LoweringContext& context, const UniformValues& together, ValueId guard) {
+  return together.uniform(guard) ? 0 : fact(context.capability, MachineFact::gathering);
+}
+
 // Weighs the only load between two barriers of a block.
 void weigh_alone(LoweringContext& context, const UniformValues& together, InstructionId load) {
   constexpr size_t long_load = 4; // words
   const ValueId guard = load ? context.function.instructions[load].guard : ValueId();
   if (!guard || words_loaded(context, load) >= long_load) return;
   if (bit_width(context.form(load)->type()) < 32 && is_combined(context, guard)) return;
-  const uint16_t gathering = together.uniform(guard) ? 0 : fact(context.capability, MachineFact::gathering);
-  context.costs[load.index()].weight = static_cast<uint16_t>(context.costs[load.index()].weight + 1 + gathering);
+  context.costs[load.index()].weight =
+      static_cast<uint16_t>(context.costs[load.index()].weight + 1 + gathering_of(context, together, guard));
 }
 
 void weigh_loads(LoweringContext& context, const UniformValues& together, BlockId block) {
@@ -77,13 +82,62 @@ bool ends(const LoweringContext& context, BlockId block) {
          (context.function.is_opcode(last, Opcode::ret) || context.function.is_opcode(last, Opcode::exit));
 }
 
+// A guard of these becomes a branch around them: accesses that other lanes may wait for. In shared memory only if the
+// lanes that skip them keep an old value in the register of the result.
+bool is_branched_around(const LoweringContext& context, InstructionId id) {
+  const Form* form = context.form(id);
+  if (!form || !context.needed[id.index()] || !context.function.instructions[id].guard) return false;
+  if (form->kind == InstructionClass::fence) return true;
+  if (form->kind == InstructionClass::load)
+    return (form->effects.volatile_result || form->effects.atomic) &&
+           (form->space == StateSpace::global || form->space == StateSpace::none);
+  if (form->kind != InstructionClass::atomic) return false;
+  if (!is_shared(form->space)) return true;
+  const ValueId result = context.result(id);
+  if (!result || context.values.readers(result).empty()) return false;
+  return std::ranges::any_of(context.function.operands_of(id), [](const Operand& operand) {
+    return operand.has(OperandFlag::old_value) && operand.is(OperandKind::value);
+  });
+}
+
+// One branch for neighbours with the same guard. If nothing but the end of the kernel follows, lanes that skip the
+// access exit.
+void weigh_branches_around(LoweringContext& context, const UniformValues& together, BlockId block) {
+  InstructionId last, first_of_last;
+  for (InstructionId id : context.function.instructions_in(block)) {
+    const Instruction& instruction = context.function.instructions[id];
+    if (instruction.kind != InstructionKind::real) continue;
+    if (instruction.guard && !is_branched_around(context, id)) continue;
+    if (!instruction.guard) {
+      const Form* form = context.form(id);
+      if (form && (is_memory(*form) || form->effects.barrier) && !is_param(form->space)) last = first_of_last = {};
+      continue;
+    }
+    const bool joins = last && context.function.instructions[last].guard == instruction.guard &&
+                       context.function.instructions[last].guard_negated == instruction.guard_negated;
+    last = id;
+    if (joins) {
+      first_of_last = {};
+      continue;
+    }
+    first_of_last = id;
+    context.costs[id.index()].weight = static_cast<uint16_t>(context.costs[id.index()].weight + 1 +
+                                                             gathering_of(context, together, instruction.guard));
+  }
+  if (first_of_last && context.function.is_entry && ends(context, block))
+    context.costs[first_of_last.index()].weight =
+        static_cast<uint16_t>(context.costs[first_of_last.index()].weight -
+                              gathering_of(context, together, context.function.instructions[first_of_last].guard));
+}
+
 void weigh_end(LoweringContext& context, BlockId block) {
   if (!context.function.is_entry || !ends(context, block)) return;
   for (InstructionId id = context.function.blocks[block].last; id; id = context.function.instructions[id].previous) {
     const Form* form = context.form(id);
     if (!form || !(form->effects.writes_memory || form->effects.atomic || form->effects.barrier)) continue;
     const bool stores = form->kind == InstructionClass::store || form->kind == InstructionClass::atomic;
-    if (stores && context.function.instructions[id].guard) ++context.costs[id.index()].weight;
+    if (stores && context.function.instructions[id].guard && !is_branched_around(context, id))
+      ++context.costs[id.index()].weight;
     return;
   }
 }
@@ -122,6 +176,7 @@ void weigh_guarded_accesses(LoweringContext& context, const UniformValues& toget
   for (BlockId block : context.function.layout) {
     if (!context.flow.reachable(block)) continue;
     weigh_loads(context, together, block);
+    weigh_branches_around(context, together, block);
     weigh_end(context, block);
   }
 }

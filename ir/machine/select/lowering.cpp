@@ -185,7 +185,8 @@ private:
     const Form* form = context_.form(id);
     if (!form || is_move(id)) return;
     const Expansion& alone = expansion_of(*form, capability_, context_.last_is_literal(id));
-    cost(id) = {alone.instructions, 0, alone.pipe()};
+    const uint16_t order = is_memory(*form) ? instructions_of_order(*form, capability_) : uint16_t{};
+    cost(id) = {static_cast<uint16_t>(alone.instructions + order), 0, alone.pipe()};
     if (alone.subroutine != Subroutine::none) weigh_subroutine(id, alone.subroutine);
     if (extracts_bytes(id)) cost(id).weight = 1;
     if (form->opcode == Opcode::call) weigh_call(id);
