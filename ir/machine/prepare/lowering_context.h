@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -57,7 +58,9 @@ struct LoweringContext {
   std::map<InstructionId, uint16_t> constant_moves = {};
   std::vector<bool> in_section = {};        // by InstructionId: in a section of a hardware form, executed as written
   std::vector<uint32_t> layout_places = {}; // by BlockId: position in the text
-  const Function* written = nullptr;        // before the preparation, with the same ids; nullptr: there was none
+  // Position in the text behind which ptxas orders blocks anew; unset until counted_loop.cpp asks for it.
+  mutable std::optional<uint32_t> reordered_from = {};
+  const Function* written = nullptr; // before the preparation, with the same ids; nullptr: there was none
 
   mutable std::vector<uint8_t> sources = {}; // by ValueId: 1 + its ValueSource, 0 if not asked for yet
 

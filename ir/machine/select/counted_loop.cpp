@@ -31,14 +31,17 @@ int64_t moved_by(const Form& form, int64_t number, int64_t literal) {
   return static_cast<int64_t>(static_cast<uint64_t>(number) + (form.opcode == Opcode::sub ? 0 - distance : distance));
 }
 
+bool is_head(const LoweringContext& context, BlockId block) {
+  return std::ranges::any_of(context.flow.predecessors(block), [&](EdgeId edge) {
+    return context.dominators.dominates(block, context.function.edges[edge].from);
+  });
+}
+
 // The blocks of the loop in reverse post-order; empty if they are too many, if the header does not dominate them, or if
 // they contain a loop that is not in `straight`.
 std::vector<BlockId> loop_of(const LoweringContext& context, const StraightLoops& straight, BlockId header) {
   const Function& function = context.function;
-  if (std::ranges::none_of(context.flow.predecessors(header), [&](EdgeId edge) {
-        return context.dominators.dominates(header, function.edges[edge].from);
-      }))
-    return {};
+  if (!is_head(context, header)) return {};
   constexpr size_t most_blocks = 64;
   std::vector<BlockId> blocks = {header};
   for (size_t next = 0; next < blocks.size(); ++next)
@@ -283,10 +286,67 @@ bool goes_back(const LoweringContext& context, BlockId block) {
   });
 }
 
+bool reaches(const Function& function, BlockId from, BlockId to) {
+  std::vector<bool> seen(function.blocks.size());
+  std::vector<BlockId> open = {from};
+  seen[from.index()] = true;
+  while (!open.empty()) {
+    const BlockId block = open.back();
+    open.pop_back();
+    if (block == to) return true;
+    for (EdgeId edge : function.successors(block))
+      if (const BlockId next = function.edges[edge].to; !seen[next.index()]) {
+        seen[next.index()] = true;
+        open.push_back(next);
+      }
+  }
+  return false;
+}
+
+// True for a division or square root of double precision: ptxas expands it, with branches, before it looks at loops.
+bool has_expanded_branches(const Function& function) {
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block))
+      if ((function.is_opcode(id, Opcode::div) || function.is_opcode(id, Opcode::sqrt)) &&
+          function.form_of(id).type() == ScalarType::f64)
+        return true;
+  return false;
+}
+
+// ptxas keeps the order of the text, unless it has expanded branches, a loop does not start at its head, or a jump goes
+// back over a loop without being one: then it orders all blocks anew, in the last case those from the target on.
+uint32_t find_reordered_from(const LoweringContext& context) {
+  constexpr int most_jumps = 16; // that are looked at: each takes a walk through the function
+  const Function& function = context.function;
+  const std::vector<uint32_t>& places = context.layout_places;
+  if (has_expanded_branches(function)) return 0;
+  uint32_t from = std::numeric_limits<uint32_t>::max();
+  int jumps = 0;
+  for (BlockId block : function.layout) {
+    if (!context.flow.reachable(block)) continue;
+    for (EdgeId edge : function.successors(block)) {
+      const BlockId to = function.edges[edge].to;
+      const uint32_t first = places[to.index()], last = places[block.index()];
+      if (first > last || context.dominators.dominates(to, block) || ++jumps > most_jumps) continue;
+      if (reaches(function, to, block)) return 0;
+      const auto begin = function.layout.begin();
+      if (first < from &&
+          std::any_of(begin + first, begin + last + 1, [&](BlockId head) { return is_head(context, head); }))
+        from = first;
+    }
+  }
+  return from;
+}
+
+bool is_reordered(const LoweringContext& context, BlockId block) {
+  if (!context.reordered_from) context.reordered_from = find_reordered_from(context);
+  return context.layout_places[block.index()] >= *context.reordered_from;
+}
+
 // True if only jumps follow the exit, such as the one to the header, and the code behind the loop stands next. ptxas
 // inverts such an exit to jump to the header.
 bool jumps_over_return(const LoweringContext& context, const CountedLoop& loop) {
-  if (loop.exit == loop.blocks.back()) return false;
+  if (loop.exit == loop.blocks.back() || is_reordered(context, loop.header())) return false;
   BlockId last = loop.exit;
   for (BlockId block : loop.blocks) {
     if (context.flow.position(block) <= context.flow.position(loop.exit)) continue;
@@ -388,6 +448,37 @@ std::optional<CountedLoop> float_loop(const LoweringContext& context, CountedLoo
   return std::nullopt;
 }
 
+// The opcode that computes a source of the comparison in the function as written, in a block of the loop or before it.
+bool is_written_as(const LoweringContext& context, const CountedLoop& loop, size_t side, Opcode opcode) {
+  const Function& function = context.written ? *context.written : context.function;
+  const std::span<const Operand> operands = function.operands_of(loop.compare);
+  const size_t place = function.form_of(loop.compare).definitions + side;
+  if (place >= operands.size() || !operands[place].is(OperandKind::value)) return false;
+  const ValueId value = operands[place].as_value();
+  const auto defines = [&](InstructionId id) {
+    bool found = false;
+    for_each_definition(function, id, [&](ValueId defined) { found |= defined == value; });
+    return found && function.is_opcode(id, opcode);
+  };
+  const Operand* now = context.source(loop.compare, side);
+  const InstructionId known = now ? context.definition(now) : InstructionId();
+  if (known && known.index() < function.instructions.size() && defines(known)) return true;
+  for (InstructionId id = function.instructions[loop.compare].previous; id; id = function.instructions[id].previous)
+    if (defines(id)) return true;
+  return false;
+}
+
+// True if ptxas does not see the counter: its low word alone is tested, or the limit is a negated register that comes
+// first. Preparation removes such conversions.
+bool is_hidden(const LoweringContext& context, const CountedLoop& loop, size_t side) {
+  if (is_written_as(context, loop, side, Opcode::cvt)) return true;
+  if (side == 0 || !is_written_as(context, loop, 0, Opcode::neg)) return false;
+  const InstructionId negation = context.definition(context.source(loop.compare, 0));
+  const Operand* negated = negation ? context.source(negation, 0) : nullptr;
+  return !negated || !negated->is(OperandKind::value) ||
+         context.source_of(negated->as_value()) == ValueSource::computed;
+}
+
 // True if both are in one block, in this order.
 bool is_before(const Function& function, InstructionId first, InstructionId second) {
   if (function.instructions[first].block != function.instructions[second].block) return false;
@@ -420,7 +511,7 @@ std::optional<CountedLoop> counted_loop(const LoweringContext& context, const St
   for (size_t side : {0, 1}) {
     const Operand* tested = context.source(loop.compare, side);
     const Operand* limit = context.source(loop.compare, 1 - side);
-    if (!tested || !limit || !tested->is(OperandKind::value)) continue;
+    if (!tested || !limit || !tested->is(OperandKind::value) || is_hidden(context, loop, side)) continue;
     const Moved counter = moved_parameter(context, loop, tested->as_value());
     if (!counter.parameter) continue;
     const ValueId next = next_of(context, loop, counter.parameter);

@@ -80,6 +80,80 @@ TEST_CASE("a loop is copied or not, by how its end is written") {
   }
 }
 
+TEST_CASE("a loop that is left over its jump back is copied where blocks are ordered anew") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  const std::string loop = "L: ld.global.f32 %f1, [%rd1]; add.f32 %f3, %f3, %f1; ld.global.f32 %f2, [%rd1+4];\n"
+                           "add.f32 %f3, %f3, %f2; add.s64 %rd1, %rd1, 16; add.s32 %r2, %r2, 1;\n"
+                           "setp.eq.s32 %p2, %r2, %r1; @%p2 bra E; bra L; E: ",
+                    other = "mov.u32 %r3, 0; bra H; F: add.s32 %r3, %r3, 1; setp.eq.s32 %p3, %r3, %r1; @%p3 bra X;\n"
+                            "H: st.global.f32 [%rd2+8], %f3; add.s64 %rd2, %rd2, 4; bra F; X: ",
+                    store = "st.global.f32 [%rd2], %f3; ", test = "setp.gt.s32 %p1, %r1, 7; @%p1 bra W; ",
+                    divide = "cvt.f64.f32 %d1, %f3; div.rn.f64 %d1, %d1, %d2; cvt.rn.f32.f64 %f3, %d1; ";
+  const std::vector<std::pair<std::string, bool>> bodies = {
+      {loop + store, false},
+      // A loop that does not start at its head, anywhere.
+      {other + loop + store, true},
+      {loop + store + other, true},
+      {"mov.u32 %r3, 0; bra H; F: add.s32 %r3, %r3, 1; setp.eq.s32 %p3, %r3, %r1; @%p3 bra X; H: " + loop + store +
+           "bra F; X: ",
+       true},
+      // A jump back over a loop: over this one, one before it, one behind it, over none.
+      {"bra S; W: st.global.f32 [%rd2+4], %f3; bra X; S: " + loop + store + test + "X: ", true},
+      {loop + store + "bra S; W: st.global.f32 [%rd2+4], %f3; bra X; S: st.global.f32 [%rd2+8], %f3; " + test + "X: ",
+       false},
+      // Branches that ptxas adds.
+      {loop + divide + store, true},
+      {divide + loop + store, true},
+      {loop + "sqrt.rn.f32 %f3, %f3; " + store, false},
+  };
+  for (uint32_t capability : {75U, 80U, 90U, 120U})
+    for (const auto& [body, copied] : bodies) {
+      std::string text = kernel("mov.f32 %f3, 0f00000000; ld.global.f64 %d2, [%rd2+800];\n" + body);
+      text.replace(text.find(".reg .f32"), 0, ".reg .f64 %d<4>; ");
+      if (capability == 120) text.replace(text.find(".version 8.0"), 12, ".version 8.8");
+      if (capability == 120) text.replace(text.find("sm_75"), 5, "sm_120");
+      const Counts counts = counts_of(text, capability);
+      INFO(body << ", sm_" << capability << ": " << counts.by_ptxas << " by ptxas, " << counts.estimated
+                << " estimated");
+      // The same with the loop's end as nvcc writes it is always copied.
+      std::string plain = text;
+      plain.replace(plain.find("setp.eq.s32 %p2"), 15, "setp.ne.s32 %p2");
+      plain.replace(plain.find("@%p2 bra E; bra L;"), 18, "@%p2 bra L;");
+      const Counts always = counts_of(plain, capability);
+      CHECK((counts.by_ptxas * 4 > always.by_ptxas * 3) == copied);
+      CHECK((counts.estimated * 4 > always.estimated * 3) == copied);
+    }
+}
+
+TEST_CASE("a counter that ptxas does not see") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  const std::string work = "L: ld.global.f32 %f1, [%rd1]; add.f32 %f3, %f3, %f1; add.s64 %rd1, %rd1, 16;\n";
+  for (const std::string end :
+       {"add.s64 %rd3, %rd3, 4; cvt.u32.u64 %r3, %rd3; setp.ne.s32 %p2, %r3, 64; @%p2 bra L;\n",
+        "add.s64 %rd3, %rd3, 4; cvt.u32.u64 %r3, %rd3; setp.ne.s32 %p2, %r3, %r1; @%p2 bra L;\n",
+        "add.s64 %rd3, %rd3, 4; setp.ne.s64 %p2, %rd3, 64; @%p2 bra L;\n",
+        "add.s32 %r2, %r2, -4; setp.ne.s32 %p2, %r4, %r2; @%p2 bra L;\n",
+        "add.s32 %r2, %r2, -4; setp.ne.s32 %p2, %r2, %r4; @%p2 bra L;\n",
+        "add.s32 %r2, %r2, -4; setp.ne.s32 %p2, %r6, %r2; @%p2 bra L;\n",
+        "add.s32 %r2, %r2, -4; setp.ne.s32 %p2, %r2, %r6; @%p2 bra L;\n"})
+    for (uint32_t capability : {75U, 80U, 90U}) {
+      const Counts counts = counts_of(
+          kernel(
+              "mov.b64 %rd3, 0; neg.s32 %r4, %r1; and.b32 %r5, %r1, 60; neg.s32 %r6, %r5; mov.f32 %f3, 0f00000000;\n" +
+              work + end + "st.global.f32 [%rd2], %f3;\n"),
+          capability);
+      INFO(end << ", sm_" << capability << ": " << counts.by_ptxas << " by ptxas, " << counts.estimated
+               << " estimated");
+      CHECK(std::abs(counts.estimated - counts.by_ptxas) * 4 <= counts.by_ptxas);
+    }
+}
+
 TEST_CASE("a loop whose limit changes is not copied") {
   if (!find_ptxas()) {
     MESSAGE("skipped: no ptxas");
