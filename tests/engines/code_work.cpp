@@ -1,16 +1,20 @@
 // How much work quick code is, by count: bytes of machine code for an instruction, whatever the kernel's length, and
-// nothing that LLVM compiles.
+// nothing that LLVM compiles; and where it lies.
 //
 //   code_work
 //
 // Exit code 77: there is no LLVM, or quick code is LLVM's on this processor.
+#include "emulator/generated/x86/code_memory.h"
 #include "grammar/reader.h"
 #include "tests/engines/engine_run.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <string>
+#include <vector>
 
 namespace ptxrewrite::test {
 namespace {
@@ -125,9 +129,31 @@ int test_launch() {
   return !once || work.modules != 0 || counted.generated() < 4'000 || !run.failure.empty() || !run.refused.empty();
 }
 
+// Short codes that follow each other do not compete for the same sets of an instruction cache of 4 KB a way: ten of 640
+// bytes take 100 lines, so none of the 64 sets has more than two of them.
+int test_places() {
+  constexpr size_t sets = 64, line = 64, bytes = 640;
+  std::vector<emulator::generated::CodeMemory> codes;
+  int used[sets] = {}, wrong = 0;
+  for (int i = 0; i < 10; ++i) {
+    codes.emplace_back(std::vector<uint8_t>(bytes, static_cast<uint8_t>(i)));
+    const auto* start = static_cast<const uint8_t*>(codes.back().start());
+    if (!start) return 1;
+    for (size_t at = 0; at < bytes; at += line)
+      ++used[reinterpret_cast<uintptr_t>(start + at) / line % sets];
+  }
+  for (size_t i = 0; i < codes.size(); ++i) {
+    const auto* start = static_cast<const uint8_t*>(codes[i].start());
+    wrong += !std::all_of(start, start + bytes, [&](uint8_t byte) { return byte == i; });
+  }
+  const int most = *std::max_element(std::begin(used), std::end(used));
+  std::printf("places: at most %d lines of ten codes in a set; %d with other bytes\n", most, wrong);
+  return wrong + (most > 2);
+}
+
 int run() {
   if (!has_generator() || !emulator::has_own_encoder()) return 77;
-  int wrong = test_launch();
+  int wrong = test_launch() + test_places();
   for (const Kind& kind : {Kind{"straight code", straight, 240}, {"blocks", blocks, 240}, {"loops", loops, 240}})
     wrong += test(kind);
   return wrong != 0;

@@ -18,8 +18,9 @@ public:
   const void* start() const { return start_; }
 
 private:
-  void* start_ = nullptr;
-  size_t bytes_ = 0;
+  void* pages_ = nullptr;
+  const void* start_ = nullptr;
+  size_t bytes_ = 0; // of the pages, from their beginning to the end of the code
 };
 
 } // namespace ptxrewrite::emulator::generated
