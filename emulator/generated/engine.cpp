@@ -47,18 +47,20 @@ class GeneratedKernel;
 
 constexpr uint64_t never = UINT64_MAX;
 
-// Code of a region entry, with its execution counts and its wrong address guesses.
-struct EntryCode {
-  std::shared_ptr<const LoadedCode> loaded;
-  std::shared_ptr<Plan> plan; // of quick code
+// Code of a region entry, with its execution counts and its wrong address guesses. What each execution reads and writes
+// is one line of the host's cache.
+struct alignas(64) EntryCode {
   Code code = nullptr;
-  std::vector<AddressGuess> guesses;
-  uint32_t plan_size = 0;
-  bool has_loop = false;
   int64_t fuel = 0;                              // that there has to be
   std::atomic<uint64_t> entries{0}, executed{0}; // warp instructions
   std::atomic<uint64_t> full_at{never};          // value of `executed` at which full code is requested
-  uint64_t worth = 0;                            // of quick code: value of `executed` that is worth full code
+  std::vector<AddressGuess> guesses;
+  std::shared_ptr<const LoadedCode> loaded;
+  std::shared_ptr<Plan> plan; // of quick code
+  uint64_t worth = 0;         // of quick code: value of `executed` that is worth full code
+  uint32_t plan_size = 0;
+  // Has it no loop, and needs fuel? Then it takes no more fuel than that.
+  bool is_straight = false;
 
   // Fuel for one call of the code: less than the warp's if full code is to replace quick code before that, so that its
   // loops return to the engine.
@@ -284,7 +286,8 @@ private:
     made.guesses = plan->guesses;
     made.plan_size = static_cast<uint32_t>(plan->size());
     made.fuel = static_cast<int64_t>(plan->fuel);
-    made.has_loop = std::ranges::any_of(plan->pieces, [](const auto& piece) { return piece.second.begins_loop; });
+    made.is_straight =
+        made.fuel > 0 && std::ranges::none_of(plan->pieces, [](const auto& piece) { return piece.second.begins_loop; });
     if (loaded->tier == CodeTier::quick && !tier) {
       made.plan = plan;
       made.worth = plan->size() * worth_of_full;
@@ -506,27 +509,20 @@ public:
   // Has the warp executed code of `op`? Then `next` is set; else nothing has been done.
   bool run(Warp& warp, const MicroOp& op, LateContext& late, const MicroOp*& next) {
     if (&op != op_ && !begin(warp, op, late)) return false;
-    Block& block = *warp.block;
-    if (turns_ == most_turns_ || warp.active != full_mask || warp.meeting != no_meeting || block.fuel < fuel_)
+    if (turns_ == most_turns_ || warp.active != full_mask || warp.meeting != no_meeting || warp.block->fuel < fuel_)
         [[unlikely]]
       return end();
-    CodeContext& context = late.context;
-    context.registers = warp.activation->registers;
-    context.thread_specials = warp.base[static_cast<unsigned>(LaneBase::thread_special)];
-    context.warp = &warp;
-    context.fuel = fuel_;
-    block.single_steps = true;
-    next = run_(&context);
-    block.single_steps = false;
-    if (next == not_for_this_warp) [[unlikely]]
+    const MicroOp* behind = call(warp, late.context);
+    if (behind == not_for_this_warp) [[unlikely]]
       return end();
-    const int64_t executed = fuel_ - context.fuel;
-    ++turns_;
-    executed_ += static_cast<uint64_t>(executed);
-    block.clock += static_cast<uint64_t>(executed);
-    block.fuel -= executed;
+    next = behind;
     return true;
   }
+
+  // Turns of all warps of the block, from one barrier to the next and on to those behind it, as long as each of them
+  // executes code and comes to the same barrier: what their arrivals change is written only where that ends. `warp` is
+  // about to execute `next`; on return, the warp whose turn has not ended is. Has that one executed code in its turn?
+  bool run_block(Warp*& warp, const MicroOp*& next, LateContext& late);
 
   Warp* follower(Warp& warp, const MicroOp*& op) {
     if (!op || op != barrier_ || warp.active != full_mask || !warp.splits.empty()) [[unlikely]]
@@ -540,6 +536,7 @@ public:
 private:
   bool begin(Warp& warp, const MicroOp& op, LateContext& late);
   bool end();
+  const MicroOp* call(Warp& warp, CodeContext& context);
   Warp* first_follower(Warp& warp, const MicroOp*& op);
 
   const MicroOp* op_ = nullptr; // the region entry
@@ -550,16 +547,17 @@ private:
   WorkerCounters* counters_ = nullptr;
   const MicroOp* barrier_ = nullptr; // where the last warp arrived; its number is a constant
   uint32_t number_ = 0;
+  const MicroOp* short_ = nullptr; // a region entry behind whose barrier there was no code: not worth run_block()
 };
 
 bool Round::begin(Warp& warp, const MicroOp& op, LateContext& late) {
   end();
   EntryCode* code = std::bit_cast<RegionEntry*>(op.immediate)->versions[1][1].code.load(std::memory_order_acquire);
-  if (!code || code->has_loop) return false;
+  if (!code || !code->is_straight) return false;
   const uint64_t entries = code->entries.load(std::memory_order_relaxed) % trial_entries;
   const uint64_t executed = code->executed.load(std::memory_order_relaxed);
   const uint64_t full_at = code->full_at.load(std::memory_order_relaxed);
-  if (executed >= full_at || code->fuel <= 0) return false;
+  if (executed >= full_at) return false;
   op_ = &op;
   code_ = code;
   run_ = code->code;
@@ -584,6 +582,91 @@ bool Round::end() {
   return false;
 }
 
+// A warp that the code is not for costs nothing.
+inline const MicroOp* Round::call(Warp& warp, CodeContext& context) {
+  Block& block = *warp.block;
+  context.registers = warp.activation->registers;
+  context.thread_specials = warp.base[static_cast<unsigned>(LaneBase::thread_special)];
+  context.warp = &warp;
+  context.fuel = fuel_;
+  block.single_steps = true;
+  const MicroOp* next = run_(&context);
+  block.single_steps = false;
+  if (next == not_for_this_warp) [[unlikely]]
+    return next;
+  const int64_t executed = fuel_ - context.fuel;
+  ++turns_;
+  executed_ += static_cast<uint64_t>(executed);
+  block.clock += static_cast<uint64_t>(executed);
+  block.fuel -= executed;
+  return next;
+}
+
+// Is it the turn of the first warp of a block, all of whose warps are full and stand behind a barrier before `op`?
+bool stand_together(const Warp& first, const MicroOp* op) {
+  const Block& block = *first.block;
+  const uint32_t count = block.launch->warps;
+  if (first.index != 0 || count < 2 || block.live_warps != count || block.whole_waiting != 0) return false;
+  if (!block.has_started(block.warps[count - 1])) return false;
+  return std::all_of(block.warps.begin(), block.warps.begin() + count, [&](const Warp& warp) {
+    const bool is_there = &warp == &first || (warp.behind_barrier == op && warp.state == WarpState::runnable);
+    return is_there && warp.active == full_mask && warp.meeting == no_meeting && warp.splits.empty();
+  });
+}
+
+// Of a block as stand_together() says: the first `turn` warps have gone on to `barrier`, where none has arrived before
+// (null if `turn` is 0), the others are still before `op`.
+void write_turns(Block& block, uint32_t turn, const MicroOp* op, const MicroOp* barrier, uint32_t number) {
+  for (uint32_t i = 0; i < block.launch->warps; ++i) {
+    Warp& warp = block.warps[i];
+    warp.state = WarpState::runnable;
+    warp.behind_barrier = i == turn ? nullptr : op;
+    if (i < turn) (void)block.waits_whole(warp, number, barrier + 1);
+  }
+}
+
+// Is it a barrier of the block, whose number is a constant, and where nothing has arrived?
+bool is_free_barrier(const Warp& warp, const MicroOp* op) {
+  if (!op || op == not_for_this_warp || !is_plain_barrier(*op) || op->source[0].base() != LaneBase::constants)
+    return false;
+  const uint32_t number = *warp.lanes<uint32_t>(op->source[0]);
+  return number < warp.block->barriers.size() && !warp.block->barriers[number].in_use;
+}
+
+bool Round::run_block(Warp*& warp, const MicroOp*& next, LateContext& late) {
+  if (warp->index != 0 || next == short_ || next->handler != &enter) return false;
+  if ((next != op_ && !begin(*warp, *next, late)) || !stand_together(*warp, next)) return false;
+  Block& block = *warp->block;
+  const MicroOp* const first = next;
+  const uint32_t count = block.launch->warps;
+  const MicroOp *op = next, *before = nullptr;
+  for (;;) {
+    const bool has_code = op->handler == &enter && (op == op_ || begin(block.warps[0], *op, late));
+    const bool has_all = has_code && turns_ + count <= most_turns_ && block.fuel >= fuel_ * count;
+    const MicroOp* barrier = nullptr;
+    uint32_t number = 0, turn = 0;
+    for (; turn < count; ++turn) {
+      warp = &block.warps[turn];
+      next = has_all ? call(*warp, late.context) : not_for_this_warp;
+      if (turn == 0 && is_free_barrier(*warp, next)) {
+        barrier = next;
+        number = *warp->lanes<uint32_t>(next->source[0]);
+      }
+      if (!barrier || next != barrier || warp->active != full_mask || !warp->splits.empty()) [[unlikely]]
+        break;
+    }
+    if (turn < count) {
+      write_turns(block, turn, op, barrier, number);
+      if (!has_code && before == first) short_ = first;
+      if (next != not_for_this_warp) return true;
+      next = op;
+      return end();
+    }
+    block.barriers[number] = {};
+    before = std::exchange(op, barrier + 1);
+  }
+}
+
 Warp* Round::first_follower(Warp& warp, const MicroOp*& op) {
   const MicroOp* barrier = op;
   Warp* next = next_behind_barrier(warp, op);
@@ -602,10 +685,12 @@ Warp* Round::first_follower(Warp& warp, const MicroOp*& op) {
   Round round;
   const MicroOp* next = nullptr;
   for (;;) {
-    const MicroOp& op = *std::exchange(warp->behind_barrier, nullptr);
-    next = &op;
-    if (op.handler != &enter) break;
-    if (!round.run(*warp, op, context, next) && !run_code(*warp, op, context, next)) break;
+    next = std::exchange(warp->behind_barrier, nullptr);
+    if (!round.run_block(warp, next, context)) {
+      const MicroOp& op = *next;
+      if (op.handler != &enter) break;
+      if (!round.run(*warp, op, context, next) && !run_code(*warp, op, context, next)) break;
+    }
     Warp* follower = round.follower(*warp, next);
     if (!follower) break;
     warp = follower;
