@@ -6,6 +6,9 @@
 
 namespace ptxrewrite::ir {
 
+// True for mad.wide of 32-bit factors.
+bool is_wide_multiply_add(const LoweringContext& context, InstructionId id);
+
 // See coded_fusions.h.
 bool wide_product_and_sum(LoweringContext& context, InstructionId id);
 

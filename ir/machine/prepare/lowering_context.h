@@ -53,7 +53,8 @@ struct LoweringContext {
   std::set<ValueId> moved = {};      // factors from constant banks that have been moved into registers
   std::vector<bool> predicated = {}; // by BlockId: short, and skipped by a predicate instead of a branch
   std::map<WideProduct, InstructionId> wide_products = {}; // computed so far, by the first mad.wide
-  std::vector<bool> uniform = {};                          // by InstructionId: 32-bit work on the uniform datapath
+  std::set<InstructionId> joined_sums = {};                // mad.wide whose sums are one with another's
+  std::vector<bool> uniform = {}; // by InstructionId: work on the uniform datapath, of 32 bits or mad.wide
   // The part of an instruction's cost that moves constants into registers before it.
   std::map<InstructionId, uint16_t> constant_moves = {};
   std::vector<bool> in_section = {};        // by InstructionId: in a section of a hardware form, executed as written

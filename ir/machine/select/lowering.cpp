@@ -10,6 +10,7 @@
 #include "ir/machine/fuse/fusion.h"
 #include "ir/machine/fuse/operand_slots.h"
 #include "ir/machine/fuse/scaled_arguments.h"
+#include "ir/machine/fuse/wide_arithmetic.h"
 #include "ir/machine/prepare/called_functions.h"
 #include "ir/machine/prepare/canonical.h"
 #include "ir/machine/prepare/conditions.h"
@@ -358,9 +359,28 @@ private:
     if (has_uniform_work() && bit_width(form.type()) == 32 && !context_.is_uniform(id)) return;
     const bool reads_there = context_.is_uniform(id) || reads_uniform_registers(id);
     if (reads_there) in_uniform_registers_.insert(id);
-    const bool moved = at.weight == 2 && context_.words_of(value) == 2 && reads_there && is_moved_for_accesses(value);
+    const bool is_wide = is_wide_multiply_add(context_, id), as_pairs = fact(capability_, MachineFact::wide_sum) == 1;
+    const bool moved =
+        is_wide ? !as_pairs && is_moved_for_lanes(value)
+                : at.weight == 2 && context_.words_of(value) == 2 && reads_there && is_moved_for_accesses(value);
     at = {0, static_cast<uint16_t>(at.weight + (extreme ? 1 : 0)), Pipe::uniform}; // a compare and a selection
     if (moved) at.weight = 2;
+    // A product with a power of two in USHF and the high word of UIMAD.WIDE: a move makes them a pair.
+    if (is_wide && as_pairs && at.uniform == 3) ++at.uniform;
+  }
+
+  // True if accesses or wide multiply-adds read both words: IADD3 and LEA read uniform registers.
+  bool is_moved_for_lanes(ValueId value) const {
+    if (is_moved_for_accesses(value)) return true;
+    return std::ranges::any_of(values_.readers(value), [&](InstructionId reader) {
+      const Form* form = context_.form(reader);
+      if (!form || !context_.needed[reader.index()] || form->opcode != Opcode::add) return false;
+      for (size_t i : {0, 1}) {
+        const InstructionId term = context_.definition(context_.source(reader, i));
+        if (term && context_.absorbed[term.index()] && context_.form(term)->has(Modifier::wide)) return true;
+      }
+      return false;
+    });
   }
 
   // True if all that it reads is in constant banks, uniform registers or the instruction.

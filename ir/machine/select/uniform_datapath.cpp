@@ -5,6 +5,8 @@
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/figures/heuristics.h"
 #include "ir/machine/fuse/constant_operands.h"
+#include "ir/machine/fuse/wide_arithmetic.h"
+#include "ir/machine/prepare/rule_helpers.h"
 
 #include <algorithm>
 #include <map>
@@ -126,6 +128,7 @@ private:
     const ValueId value = context_.result(id);
     if (context_.values.merges(value) && !is_moved_to_lanes(id, value)) return false;
     if (!operands_come_from_there(id)) return false;
+    if (is_wide_multiply_add(context_, id)) return all_read_pair(value, 0);
     return std::ranges::all_of(context_.values.readers(value),
                                [&](InstructionId reader) { return reads_there(reader, value, 0); });
   }
@@ -180,6 +183,8 @@ private:
     if (context_.values.merges(value)) return true;
     watch(asked_[value.index()]);
     return std::ranges::any_of(context_.values.readers(value), [&](InstructionId reader) {
+      if (context_.reads_as_address(reader, value) && !has(context_.capability, MachineFact::uniform_addresses))
+        return false; // it is moved there
       return context_.needed[reader.index()] && !there_[reader.index()] &&
              context_.dominators.dominates(function_.instructions[reader].block, function_.instructions[there].block) &&
              !reads_without_register(context_, reader, value, source);
@@ -195,6 +200,24 @@ private:
     if (context_.reads_as_address(reader, value)) return is_shared(form->space) && depth == 0;
     if (context_.absorbed[reader.index()]) return passes_on(reader, value, depth);
     return has_place(*form, reader, value) && leaves_place(reader, value, 0);
+  }
+
+  // True if all readers of mad.wide's result can do with uniform registers, or with a copy of both words.
+  bool all_read_pair(ValueId value, int depth) {
+    return std::ranges::all_of(context_.values.readers(value),
+                               [&](InstructionId reader) { return reads_pair(reader, depth); });
+  }
+
+  bool reads_pair(InstructionId reader, int depth) {
+    constexpr int longest_chain = 4;
+    if (!context_.needed[reader.index()] || is_there(reader)) return true;
+    const Form* form = context_.form(reader);
+    if (!form || depth == longest_chain) return false;
+    if (context_.absorbed[reader.index()])
+      return is_left_to_accesses(context_, reader) && all_read_pair(context_.result(reader), depth + 1);
+    if (is_memory(*form)) return form->space == StateSpace::global || form->space == StateSpace::none;
+    if (is_wide_multiply_add(context_, reader)) return !context_.joined_sums.contains(reader);
+    return form->opcode == Opcode::add && bit_width(form->type()) == 64;
   }
 
   // True if the readers of an absorbed instruction can read the value there instead.

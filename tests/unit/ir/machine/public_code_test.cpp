@@ -307,6 +307,39 @@ std::vector<Case> uniform_pairs() {
   };
 }
 
+// mad.wide of operands that all lanes share, and of one whose addend is another. On sm_75 the words of products that
+// are no shifts are moved twice.
+std::vector<Case> wide_addresses() {
+  const std::string uniform = "mad.wide.u32 %rd6, %r4, 4, %rd1;", stored = "st.global.u32 [%rd2], %r20; ret;\n";
+  const std::string load = "ld.global.u32 %r20, [%rd6];", index = "ld.global.u32 %r21, [%rd2+4];";
+  const std::string both = "ld.global.u32 %r20, [%rd6]; ld.global.u32 %r22, [%rd7]; add.s32 %r20, %r20, %r22;";
+  return {
+      {"address", uniform + load + stored, 0},
+      {"factor that is no power of two", "mad.wide.s32 %rd6, %r4, 12, %rd1;" + load + stored, 3},
+      {"factor in a parameter", "mad.wide.s32 %rd6, %r4, %r1, %rd1;" + load + stored, 3},
+      {"two addresses", uniform + "ld.global.u32 %r22, [%rd6+4];" + load + "add.s32 %r20, %r20, %r22;" + stored, 0},
+      {"one product, two sums", uniform + "mad.wide.u32 %rd7, %r4, 4, %rd2;" + both + stored},
+      {"the index is read by lanes, too", uniform + load + "add.s32 %r20, %r20, %r4;" + stored, 0},
+      {"and by a multiply-add with a parameter",
+       uniform + load + "mad.lo.s32 %r22, %r4, %r1, %r3; add.s32 %r20, %r20, %r22;" + stored, 0},
+      {"a product of lanes is added", uniform + "mul.wide.u32 %rd7, %r3, 4; add.s64 %rd6, %rd6, %rd7;" + load + stored,
+       0},
+      {"and read by mad.wide beside an access", uniform + "mad.wide.u32 %rd7, %r3, 4, %rd6;" + both + stored, 0},
+      {"signed, read by an unsigned one",
+       "mad.wide.s32 %rd7, %r4, 4, %rd1; mad.wide.u32 %rd6, %r3, 4, %rd7;" + load + stored, 0},
+      {"read by one of the same sign", uniform + "mad.wide.u32 %rd6, %r3, 4, %rd6;" + load + stored, 0},
+      {"of lanes", index + "mad.wide.u32 %rd7, %r21, 8, %rd1; mad.wide.u32 %rd6, %r3, 4, %rd7;" + load + stored, 0},
+      {"of lanes, by other factors",
+       index + "mad.wide.u32 %rd7, %r21, 12, %rd1; mad.wide.u32 %rd6, %r3, 20, %rd7;" + load + stored, 0},
+      {"of lanes, three",
+       index + "mad.wide.u32 %rd7, %r21, 8, %rd1; mad.wide.u32 %rd8, %r3, 4, %rd7; mad.wide.u32 %rd6, %r4, 4, %rd8;" +
+           load + stored,
+       1},
+      {"of lanes, of different signs",
+       index + "mad.wide.s32 %rd7, %r21, 8, %rd1; mad.wide.u32 %rd6, %r3, 4, %rd7;" + load + stored, 0},
+  };
+}
+
 // Approximate functions whose arguments are scaled.
 std::vector<Case> scaled_arguments() {
   const std::string loads = "ld.global.f32 %f2, [%rd4]; ld.global.f32 %f3, [%rd4+512]; ld.global.f32 %f4, [%rd4+1024];";
@@ -526,6 +559,15 @@ TEST_CASE("sums of parameters that accesses read") {
   }
   for (uint32_t capability : {75u, 80u, 90u})
     compare_additions(uniform_pairs(), capability);
+}
+
+TEST_CASE("addresses by wide multiply-adds") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (uint32_t capability : {75u, 80u, 86u, 90u, 100u, 120u})
+    compare(wide_addresses(), capability);
 }
 
 TEST_CASE("approximate functions that scale their arguments") {
