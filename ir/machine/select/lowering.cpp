@@ -359,14 +359,13 @@ private:
     if (has_uniform_work() && bit_width(form.type()) == 32 && !context_.is_uniform(id)) return;
     const bool reads_there = context_.is_uniform(id) || reads_uniform_registers(id);
     if (reads_there) in_uniform_registers_.insert(id);
-    const bool is_wide = is_wide_multiply_add(context_, id), as_pairs = fact(capability_, MachineFact::wide_sum) == 1;
+    const bool is_wide = is_wide_multiply_add(context_, id) && !values_.merges(value); // else a pointer of a loop
+    const bool as_pairs = fact(capability_, MachineFact::wide_sum) == 1;
     const bool moved =
         is_wide ? !as_pairs && is_moved_for_lanes(value)
                 : at.weight == 2 && context_.words_of(value) == 2 && reads_there && is_moved_for_accesses(value);
     at = {0, static_cast<uint16_t>(at.weight + (extreme ? 1 : 0)), Pipe::uniform}; // a compare and a selection
     if (moved) at.weight = 2;
-    // A product with a power of two in USHF and the high word of UIMAD.WIDE: a move makes them a pair.
-    if (is_wide && as_pairs && at.uniform == 3) ++at.uniform;
   }
 
   // True if accesses or wide multiply-adds read both words: IADD3 and LEA read uniform registers.

@@ -566,7 +566,7 @@ TEST_CASE("addresses by wide multiply-adds") {
     MESSAGE("skipped: no ptxas");
     return;
   }
-  for (uint32_t capability : {75u, 80u, 86u, 90u, 100u, 120u})
+  for (uint32_t capability : {75u, 80u, 86u, 90u, 100u})
     compare(wide_addresses(), capability);
 }
 
