@@ -85,13 +85,16 @@ TEST_CASE("a loop that is left over its jump back is copied where blocks are ord
     MESSAGE("skipped: no ptxas");
     return;
   }
-  const std::string loop = "L: ld.global.f32 %f1, [%rd1]; add.f32 %f3, %f3, %f1; ld.global.f32 %f2, [%rd1+4];\n"
-                           "add.f32 %f3, %f3, %f2; add.s64 %rd1, %rd1, 16; add.s32 %r2, %r2, 1;\n"
-                           "setp.eq.s32 %p2, %r2, %r1; @%p2 bra E; bra L; E: ",
-                    other = "mov.u32 %r3, 0; bra H; F: add.s32 %r3, %r3, 1; setp.eq.s32 %p3, %r3, %r1; @%p3 bra X;\n"
-                            "H: st.global.f32 [%rd2+8], %f3; add.s64 %rd2, %rd2, 4; bra F; X: ",
-                    store = "st.global.f32 [%rd2], %f3; ", test = "setp.gt.s32 %p1, %r1, 7; @%p1 bra W; ",
-                    divide = "cvt.f64.f32 %d1, %f3; div.rn.f64 %d1, %d1, %d2; cvt.rn.f32.f64 %f3, %d1; ";
+  const std::string
+      loop = "mov.u32 %r2, 0; L: ld.global.f32 %f1, [%rd1]; add.f32 %f3, %f3, %f1; ld.global.f32 %f2, [%rd1+4];\n"
+             "add.f32 %f3, %f3, %f2; add.s64 %rd1, %rd1, 16; add.s32 %r2, %r2, 1;\n"
+             "setp.eq.s32 %p2, %r2, %r1; @%p2 bra E; bra L; E: ",
+      other = "mov.u32 %r3, 0; bra H; F: add.s32 %r3, %r3, 1; setp.eq.s32 %p3, %r3, %r1; @%p3 bra X;\n"
+              "H: st.global.f32 [%rd2+8], %f3; add.s64 %rd2, %rd2, 4; bra F; X: ",
+      plain_loop = "mov.u32 %r4, 0; P: .pragma \"nounroll\"; st.global.f32 [%rd2+12], %f3;\n"
+                   "add.s64 %rd2, %rd2, 4; add.s32 %r4, %r4, 1; setp.ne.s32 %p4, %r4, %r1; @%p4 bra P; ",
+      store = "st.global.f32 [%rd2], %f3; ", test = "setp.gt.s32 %p1, %r1, 7; @%p1 bra W; ",
+      divide = "cvt.f64.f32 %d1, %f3; div.rn.f64 %d1, %d1, %d2; cvt.rn.f32.f64 %f3, %d1; ";
   const std::vector<std::pair<std::string, bool>> bodies = {
       {loop + store, false},
       // A loop that does not start at its head, anywhere.
@@ -100,8 +103,10 @@ TEST_CASE("a loop that is left over its jump back is copied where blocks are ord
       {"mov.u32 %r3, 0; bra H; F: add.s32 %r3, %r3, 1; setp.eq.s32 %p3, %r3, %r1; @%p3 bra X; H: " + loop + store +
            "bra F; X: ",
        true},
-      // A jump back over a loop: over this one, one before it, one behind it, over none.
+      // A jump back over a loop: this one, or one before it; not one behind it, and not over none.
       {"bra S; W: st.global.f32 [%rd2+4], %f3; bra X; S: " + loop + store + test + "X: ", true},
+      {"bra S; W: st.global.f32 [%rd2+4], %f3; bra X; S: " + plain_loop + test + "X: " + loop + store, true},
+      {loop + store + "bra S; W: st.global.f32 [%rd2+4], %f3; bra X; S: " + plain_loop + test + "X: ", false},
       {loop + store + "bra S; W: st.global.f32 [%rd2+4], %f3; bra X; S: st.global.f32 [%rd2+8], %f3; " + test + "X: ",
        false},
       // Branches that ptxas adds.
