@@ -269,6 +269,7 @@ uint32_t BlockPressure::words_beside_store(InstructionId id, size_t position) co
 std::vector<uint32_t> BlockPressure::words_beside(std::span<const InstructionId> order,
                                                   const std::vector<size_t>& late) const {
   std::vector<uint32_t> words(order.size() + 1); // differences modulo 2^32 first
+  if (!heuristic(capability_, Heuristic::words_in_pairs)) return words;
   for (size_t i = 0; i < order.size(); ++i) {
     if (!is_real(order[i])) continue;
     const InstructionClass kind = function_.form_of(order[i]).kind;

@@ -122,9 +122,9 @@ bool is_hardware_form(const Function& function) {
 // so that the number is even.
 uint32_t with_reserved(uint32_t least, uint32_t pending, uint32_t compute_capability) {
   const auto figure = [&](Heuristic which) { return heuristic(compute_capability, which); };
-  const uint32_t all = pending + figure(Heuristic::reserved_registers);
-  return std::max(least + figure(Heuristic::least_reserved),
-                  std::min((all + 1) / 2 * 2, figure(Heuristic::overlap_registers)));
+  uint32_t all = pending + figure(Heuristic::reserved_registers);
+  if (figure(Heuristic::words_in_pairs)) all = (all + 1) / 2 * 2;
+  return std::max(least + figure(Heuristic::least_reserved), std::min(all, figure(Heuristic::overlap_registers)));
 }
 
 // The smaller of two orders' needs: of the text and of early loads. If registers are free, loads are early.

@@ -1,10 +1,12 @@
-// The 32-bit integer instructions that ptxas assigns to the uniform datapath, from compute capability 7.5 to 8.9.
+// The integer instructions of 32 bits, and wide multiply-adds, that ptxas assigns to the uniform datapath, from compute
+// capability 7.5 to 8.9.
 //
 // An instruction whose operands are the same in all lanes is assigned to it if every reader of its result can read it
 // there: another such instruction, or a per-lane instruction that reads one uniform register and no immediate or
-// constant-bank operand, which use the same operand slot. 64-bit addresses, stored values and values that merge with
-// others require a per-lane register; so does work on a constant that is in such a register anyway. The datapath cannot
-// read constant banks: operands from there are loaded.
+// constant-bank operand, which use the same operand slot. Stored values and values that merge with others require a
+// per-lane register; so does work on a constant that is in such a register anyway. Addresses of 64 bits do as well: the
+// result of a wide multiply-add is moved there, other work on them stays with the lanes. The datapath cannot read
+// constant banks: operands from there are loaded.
 #pragma once
 
 #include "ir/machine/prepare/lowering_context.h"
