@@ -66,9 +66,9 @@ TEST_CASE("a branch that parts lanes weighs the same in the original and behind 
   // By hand, for sm_70. A parameter is an operand in constant memory, and so is ntid; only the store needs `n` in a
   // register (MOV). S2R twice, IMAD; the address is IMAD.WIDE, whose 4 has to be in a register beside the pointer in
   // constant memory (MOV); ISETP. The branch: the convergence barrier is cleared (BMOV.CLEAR) and set (BSSY), BRA, and
-  // BSYNC at the reconvergence point. RED, STG, EXIT.
+  // BSYNC at the reconvergence point. RED, whose literal is moved into a register (MOV), STG, EXIT.
   CHECK(body_weights(text.function()) == "ld 0, ld 1, cvta 0, mov 1, mov 1, mov 0, mad 1, mul 0, add 2, setp 1, bra 4, "
-                                         "red 1, st 1, ret 1");
+                                         "red 2, st 1, ret 1");
 
   Result<evaluate::Rewritten> rewritten = evaluate::rewrite(*text.module, "r2d2", transforms::OutputForm::hardware, {});
   REQUIRE(rewritten.ok());
@@ -78,7 +78,7 @@ TEST_CASE("a branch that parts lanes weighs the same in the original and behind 
     if (rewritten->module->text(function->name) == "k__r2d2") hardware = function.get();
   REQUIRE(hardware);
   // The thread's index and address are linear registers, `n` is a coefficient; all else is unchanged.
-  CHECK(body_weights(*hardware) == "r2d2.mov 0, r2d2.mov 0, setp 1, bra 4, red 1, st 1, ret 1");
+  CHECK(body_weights(*hardware) == "r2d2.mov 0, r2d2.mov 0, setp 1, bra 4, red 2, st 1, ret 1");
 }
 
 } // namespace ptxrewrite::tests::section_weights_test
