@@ -57,6 +57,7 @@ WORK_ROWS = (
     ("targets", "regless.annotated", 1500, 1.18), # a list of all other paths for each path of a branch
     ("parameters", "darsie.annotated", 6000, 1.08), # parameters, searched in their list
     ("accesses", "r2d2", 8000, 1.08),             # the accesses that an offset serves, searched in their list
+    ("atomics", "r2d2", 8000, 1.08),              # reductions of a block, searched in their list
     ("nested", "schedule", 300, 1.30),            # the loops between a constant and its readers, searched for each pair
 )
 

@@ -102,6 +102,12 @@ def accesses(count):
     return kernel("\tmul.wide.s32 %rd5, %r5, 4;\n\tadd.s64 %rd6, %rd4, %rd5;\n" + stores)
 
 
+def atomics(count):
+    """Maxima of different words at one address."""
+    return kernel("\tmul.wide.s32 %rd5, %r5, 4;\n\tadd.s64 %rd6, %rd3, %rd5;\n" + "".join(
+        f"\tld.global.u32 %r11, [%rd6+{4 * i}];\n\tred.global.max.u32 [%rd4], %r11;\n" for i in range(count)))
+
+
 # The sizes that the bars refer to.
 SHAPES = {
     "straight": (straight, 100_000, "instructions"),
@@ -112,6 +118,7 @@ SHAPES = {
     "parameters": (parameters, 100_000, "parameters"),
     "kernels": (kernels, 3_000, "kernels"),
     "accesses": (accesses, 100_000, "accesses at one address"),
+    "atomics": (atomics, 100_000, "atomic operations at one address"),
 }
 
 

@@ -6,9 +6,9 @@
 #include "ir/machine/figures/heuristics.h"
 #include "ir/machine/prepare/rule_helpers.h"
 
-#include <algorithm>
 #include <optional>
-#include <vector>
+#include <set>
+#include <tuple>
 
 namespace ptxrewrite::ir {
 
@@ -191,7 +191,7 @@ private:
   // Of a block, so far.
   struct Shared {
     bool elects = false, counts = false, ranks = false, offsets = false;
-    std::vector<InstructionId> reductions;
+    std::set<std::tuple<uint32_t, OperandKind, uint32_t, int64_t>> reductions; // form and operand
   };
 
   uint32_t figure(Heuristic which) const { return heuristic(context_.capability, which); }
@@ -212,14 +212,12 @@ private:
     if (!has(context_.capability, MachineFact::warp_reductions))
       return figure(Heuristic::election) + figure(Heuristic::election_reduction) +
              (combination.same ? 0 : figure(Heuristic::election_shuffles));
-    const bool is_known = std::ranges::any_of(shared_.reductions, [&](InstructionId known) {
-      return context_.function.instructions[known].form == context_.function.instructions[id].form &&
-             *context_.source(known, 1) == *context_.source(id, 1);
-    });
+    const Operand& given = *context_.source(id, 1);
+    const uint32_t form = context_.function.instructions[id].form.index();
+    const bool is_known = !shared_.reductions.emplace(form, given.kind, given.id, given.immediate).second;
     const uint32_t work =
         (shared_.elects ? 0 : figure(Heuristic::election)) + (is_known ? 0 : figure(Heuristic::election_reduction));
     shared_.elects = true;
-    if (!is_known) shared_.reductions.push_back(id);
     return work;
   }
 
