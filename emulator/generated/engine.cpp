@@ -519,9 +519,10 @@ public:
     return true;
   }
 
-  // Turns of all warps of the block, from one barrier to the next and on to those behind it, as long as each of them
-  // executes code and comes to the same barrier: what their arrivals change is written only where that ends. `warp` is
-  // about to execute `next`; on return, the warp whose turn has not ended is. Has that one executed code in its turn?
+  // Executes the warps of the block in turn, barrier after barrier, while each of them runs generated code up to the
+  // same barrier. The state of warps and barriers is written once, at the end. On entry `warp` is about to execute
+  // `next`; on return they are the warp whose turn is unfinished and its next operation. Returns true if that warp has
+  // executed generated code in this turn.
   bool run_block(Warp*& warp, const MicroOp*& next, LateContext& late);
 
   Warp* follower(Warp& warp, const MicroOp*& op) {

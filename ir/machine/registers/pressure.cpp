@@ -128,7 +128,7 @@ RegisterNeed BlockPressure::of_values(const std::vector<ValueId>& live_out, std:
   return highest_;
 }
 
-// By position: the last one that is issued at most so many instructions later.
+// For each position: the last position whose instruction is issued at most `distance` instructions after it.
 std::vector<size_t> BlockPressure::last_within(uint32_t distance, std::span<const InstructionId> order) const {
   std::vector<size_t> issued(order.size()), last(order.size());
   for (size_t i = 0, count = 0; i < order.size(); ++i) {

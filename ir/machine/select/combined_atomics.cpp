@@ -28,7 +28,7 @@ bool has_uniform_address(const LoweringContext& context, const UniformValues& un
 }
 
 // Conditions that hold in at most one lane of a warp: lane number or tid.x, alone or with a uniform summand, equals a
-// literal or a value of a constant bank. ptxas does not see it in other comparisons, masks or tid.y.
+// literal or a value of a constant bank. ptxas does not recognise other comparisons, masks or tid.y.
 class OneLane {
 public:
   OneLane(const LoweringContext& context, const UniformValues& uniform) : context_(context), uniform_(uniform) {}
@@ -129,7 +129,7 @@ bool is_read(const LoweringContext& context, InstructionId id) {
   return old && !(context.values.readers(old).empty() && !context.values.merges(old));
 }
 
-// What the lanes of a warp do together for an atomic operation at one address.
+// How the lanes of a warp combine their atomic operations at one address.
 struct Combination {
   bool adds = false;    // otherwise min, max, and, or, xor
   bool is_long = false; // 64 bits

@@ -313,8 +313,9 @@ bool has_expanded_branches(const Function& function) {
   return false;
 }
 
-// ptxas keeps the order of the text, unless it has expanded branches, a loop does not start at its head, or a jump goes
-// back over a loop without being one: then it orders all blocks anew, in the last case those from the target on.
+// ptxas keeps the block order of the text, unless it has expanded branches, a loop's header is not its first block in
+// the text, or a backward jump spans a loop without closing one. It then reorders all blocks, in the last case those
+// from the jump's target on. Returns the position of the first reordered block; the largest number if there is none.
 uint32_t find_reordered_from(const LoweringContext& context) {
   constexpr int most_jumps = 16; // that are looked at: each takes a walk through the function
   const Function& function = context.function;
@@ -468,8 +469,8 @@ bool is_written_as(const LoweringContext& context, const CountedLoop& loop, size
   return false;
 }
 
-// True if ptxas does not see the counter: its low word alone is tested, or the limit is a negated register that comes
-// first. Preparation removes such conversions.
+// True if ptxas does not recognise the counter: its low word alone is tested, or the limit is a negated register that
+// comes first. Preparation removes such conversions.
 bool is_hidden(const LoweringContext& context, const CountedLoop& loop, size_t side) {
   if (is_written_as(context, loop, side, Opcode::cvt)) return true;
   if (side == 0 || !is_written_as(context, loop, 0, Opcode::neg)) return false;

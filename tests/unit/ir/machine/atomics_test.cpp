@@ -32,7 +32,8 @@ mov.u32 %r3, %ntid.x; mov.u32 %r4, %ctaid.x; mov.u32 %r5, %tid.y; mov.u32 %r6, %
 mad.lo.s32 %r7, %r4, %r3, %r1; and.b32 %r8, %r1, 31; ld.global.u32 %r10, [%rd2]; cvt.rn.f32.u32 %f1, %r1;
 cvt.u64.u32 %rd6, %r1; setp.gt.s32 %p1, %r1, 5; setp.gt.s32 %p2, %r10, 9; setp.gt.s32 %p3, %r4, 5; mov.u32 %r2, 0;
 )";
-// A store behind it, so that lanes gather again; the word that was loaded is needed.
+// The stores follow the tested code, so that diverged lanes reconverge before them. They read %r10, so that its load is
+// not dead code.
 constexpr const char* epilogue = "\nEND: st.global.u32 [%rd2+64], %r1; st.global.u32 [%rd2+68], %r10;\nret;\n}\n";
 constexpr const char* stored = " st.global.u32 [%rd2+72], %r2;";
 
@@ -152,7 +153,7 @@ TEST_CASE("nothing is combined where one lane executes") {
       {"given", "setp.ne.s32 %p1, %r1, %r9; @%p1 bra END;"},
       {"lane", "setp.ne.s32 %p1, %r6, 0; @%p1 bra END;"},
       {"global", "setp.ne.s32 %p1, %r7, 0; @%p1 bra END;"},
-      // These are not seen through.
+      // ptxas does not recognise these as conditions of one lane.
       {"masked", "setp.ne.s32 %p1, %r8, 0; @%p1 bra END;"},
       {"below", "setp.ge.u32 %p1, %r1, 1; @%p1 bra END;"},
       {"row", "setp.ne.s32 %p1, %r5, 0; @%p1 bra END;"},

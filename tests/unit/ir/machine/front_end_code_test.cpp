@@ -97,19 +97,19 @@ TEST_CASE("a loop that is left over its jump back is copied where blocks are ord
       divide = "cvt.f64.f32 %d1, %f3; div.rn.f64 %d1, %d1, %d2; cvt.rn.f32.f64 %f3, %d1; ";
   const std::vector<std::pair<std::string, bool>> bodies = {
       {loop + store, false},
-      // A loop that does not start at its head, anywhere.
+      // A loop whose header is not its first block in the text, anywhere in the kernel.
       {other + loop + store, true},
       {loop + store + other, true},
       {"mov.u32 %r3, 0; bra H; F: add.s32 %r3, %r3, 1; setp.eq.s32 %p3, %r3, %r1; @%p3 bra X; H: " + loop + store +
            "bra F; X: ",
        true},
-      // A jump back over a loop: this one, or one before it; not one behind it, and not over none.
+      // A backward jump over a loop causes it if it spans this loop or an earlier one, not a later one or no loop.
       {"bra S; W: st.global.f32 [%rd2+4], %f3; bra X; S: " + loop + store + test + "X: ", true},
       {"bra S; W: st.global.f32 [%rd2+4], %f3; bra X; S: " + plain_loop + test + "X: " + loop + store, true},
       {loop + store + "bra S; W: st.global.f32 [%rd2+4], %f3; bra X; S: " + plain_loop + test + "X: ", false},
       {loop + store + "bra S; W: st.global.f32 [%rd2+4], %f3; bra X; S: st.global.f32 [%rd2+8], %f3; " + test + "X: ",
        false},
-      // Branches that ptxas adds.
+      // Operations that ptxas expands into code with branches.
       {loop + divide + store, true},
       {divide + loop + store, true},
       {loop + "sqrt.rn.f32 %f3, %f3; " + store, false},
@@ -133,7 +133,7 @@ TEST_CASE("a loop that is left over its jump back is copied where blocks are ord
     }
 }
 
-TEST_CASE("a counter that ptxas does not see") {
+TEST_CASE("a loop counter that ptxas does not recognise") {
   if (!find_ptxas()) {
     MESSAGE("skipped: no ptxas");
     return;
