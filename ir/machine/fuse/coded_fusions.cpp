@@ -12,6 +12,7 @@
 #include "ir/machine/prepare/rule_helpers.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace ptxrewrite::ir {
@@ -76,6 +77,82 @@ bool was_wide_product(const LoweringContext& context, InstructionId id) {
   return form.opcode == Opcode::mul && (form.has(Modifier::wide) || bit_width(form.type()) == 64);
 }
 
+// The value without the constants that are added to it in steps of their own.
+ValueId without_places(const LoweringContext& context, ValueId value) {
+  constexpr int most_steps = 4;
+  for (int i = 0; i < most_steps; ++i) {
+    const InstructionId id = context.values.definition(value);
+    if (!id || !context.form(id) || !is_add(*context.form(id)) || !is_int32(*context.form(id)) ||
+        context.function.instructions[id].guard)
+      break;
+    const Operand* left = context.source(id, 0);
+    const Operand* right = context.source(id, 1);
+    if (is_address_constant(context, left)) std::swap(left, right);
+    if (!is_address_constant(context, right) || !left || !left->is(OperandKind::value)) break;
+    value = left->as_value();
+  }
+  return value;
+}
+
+// True for sums of the same values and of any constants.
+bool is_same_sum(const LoweringContext& context, InstructionId a, InstructionId b) {
+  if (a == b) return true;
+  std::array<std::pair<ValueId, ValueId>, 2> summands;
+  for (size_t i = 0; const InstructionId id : {a, b}) {
+    const Operand* left = context.source(id, 0);
+    const Operand* right = context.source(id, 1);
+    if (!is_add(*context.form(id)) || context.function.instructions[id].guard || !left || !right ||
+        !left->is(OperandKind::value) || !right->is(OperandKind::value))
+      return false;
+    summands[i++] =
+        std::minmax({without_places(context, left->as_value()), without_places(context, right->as_value())});
+  }
+  return summands[0] == summands[1];
+}
+
+// True if the value is read only for the sum: by it, by the same sums, and by steps whose results are.
+bool is_read_for(const LoweringContext& context, ValueId value, InstructionId sum, int depth = 0) {
+  constexpr int most_steps = 4;
+  return all_readers(context, value, [&](InstructionId reader) {
+    if (context.reads_as_address(reader, value) || !context.form(reader) || !context.result(reader)) return false;
+    if (context.function.instructions[reader].guard) return false;
+    return is_same_sum(context, reader, sum) ||
+           (depth < most_steps && is_read_for(context, context.result(reader), sum, depth + 1));
+  });
+}
+
+// True if the operand is a multiple of 2^scale by its computation, which takes no longer without that factor: products
+// and shifts by literals, and sums of these and of places.
+bool is_multiple(const LoweringContext& context, const Operand* operand, int64_t scale, int depth = 0) {
+  constexpr int most_steps = 4;
+  if (context.is_literal(operand)) return is_address_constant(context, operand);
+  const InstructionId id = context.definition(operand);
+  if (!id || depth == most_steps || context.function.instructions[id].guard) return false;
+  const Form& form = *context.form(id);
+  if (!is_int32(form) || form.has(Modifier::wide) || form.has(Modifier::hi)) return false;
+  const Operand* factor = context.source(id, 1);
+  const bool by_literal = factor && factor->is(OperandKind::integer);
+  const auto rest_is = [&](size_t index) { return is_multiple(context, context.source(id, index), scale, depth + 1); };
+  if (form.opcode == Opcode::shl) return by_literal && factor->immediate >= scale;
+  if (form.opcode == Opcode::add) return is_add(form) && rest_is(0) && rest_is(1);
+  if (form.opcode != Opcode::mul && form.opcode != Opcode::mad) return false;
+  return by_literal && factor->immediate % (int64_t{1} << scale) == 0 && (form.opcode == Opcode::mul || rest_is(2));
+}
+
+// True for the sum of a shared address, a << scale and a multiple of 2^scale: the multiple's last instruction adds `a`
+// without that factor, and the accesses scale the result. `shifted`: a << scale.
+bool is_scaled_by_accesses(const LoweringContext& context, InstructionId id, ValueId shifted, int64_t scale) {
+  const ValueId sum = context.result(id);
+  if (!is_add(*context.form(id)) || !is_int32(*context.form(id)) || context.function.instructions[id].guard ||
+      !is_shared_address(context, sum) || !is_read_for(context, shifted, id))
+    return false;
+  const Operand* left = context.source(id, 0);
+  const bool first = left && left->is(OperandKind::value) && left->as_value() == shifted;
+  const Operand* other = first ? context.source(id, 1) : left;
+  return other && other->is(OperandKind::value) && !context.is_literal(other) && is_multiple(context, other, scale) &&
+         is_read_for(context, without_places(context, other->as_value()), id);
+}
+
 } // namespace
 
 // (a << k) + b: LEA, also for an `or` of disjoint bits. Also a shift in a shared address: the scaled addresses of
@@ -99,6 +176,13 @@ bool shift_add(LoweringContext& context, InstructionId id) {
   if (!all_readers(context, value, fits)) return false;
   for (InstructionId reader : context.values.readers(value))
     if (context.needed[reader.index()]) take_over(context, reader);
+  if (!scales) return true;
+  const auto sum = std::ranges::find_if(context.values.readers(value), [&](InstructionId reader) {
+    return context.needed[reader.index()] && !context.reads_as_address(reader, value) &&
+           !context.without_constant[context.result(reader).index()];
+  });
+  if (sum != context.values.readers(value).end() && is_scaled_by_accesses(context, *sum, value, count->immediate))
+    context.costs[sum->index()].weight = 0;
   return true;
 }
 

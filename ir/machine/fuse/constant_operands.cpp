@@ -76,6 +76,8 @@ void weigh_constant(LoweringContext& context, InstructionId id) {
     return;
   }
   if (!in_register) return;
+  const Operand* named = context.source(id, 0);
+  if (only_addresses && form.opcode == Opcode::mov && named && names_local_variable(context, *named)) return;
   if (only_addresses && has(context.capability, MachineFact::uniform_addresses)) {
     at = {0, 1, Pipe::uniform}; // both words
     return;

@@ -1,6 +1,7 @@
 // Predicates on instructions, operands and readers that the fusion rules share. Private to ir/machine.
 #pragma once
 
+#include "ir/core/module.h"
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/prepare/lowering_context.h"
 
@@ -30,6 +31,27 @@ inline bool is_logic(const Form& form) {
 inline bool is_memory(const Form& form) {
   return form.kind == InstructionClass::load || form.kind == InstructionClass::store ||
          form.kind == InstructionClass::atomic;
+}
+
+// The variable whose address the operand is; nullptr if there is none.
+inline const Variable* named_variable(const LoweringContext& context, const Operand& operand) {
+  if (!operand.is(OperandKind::symbol)) return nullptr;
+  const SymbolRef symbol = operand.as_symbol();
+  if (symbol.kind() == SymbolRef::Kind::local_variable) return &context.function.variables[symbol.variable()];
+  return symbol.kind() == SymbolRef::Kind::module_variable ? &context.function.module().variables[symbol.variable()]
+                                                           : nullptr;
+}
+
+// True for the address of a variable in local memory: an offset from the stack pointer.
+inline bool names_local_variable(const LoweringContext& context, const Operand& operand) {
+  const Variable* variable = named_variable(context, operand);
+  return variable && variable->space == StateSpace::local;
+}
+
+// True for the address of a variable in shared memory that is known only when the kernel runs.
+inline bool names_shared_window(const LoweringContext& context, const Operand& operand) {
+  const Variable* variable = named_variable(context, operand);
+  return variable && is_shared(variable->space) && !has(context.capability, MachineFact::known_shared_places);
 }
 
 // True for ATOMS.POPC.INC: the number of active lanes is added in shared memory, without an operand or an election.

@@ -107,8 +107,26 @@ public:
   }
 
 private:
+  // A place in constant memory: the address of a variable, and literals that are added to it.
+  bool is_constant_place(Operand operand) const {
+    constexpr int most_steps = 8;
+    for (int step = 0; step < most_steps && operand.is(OperandKind::value); ++step) {
+      const InstructionId id = context_.definition(&operand);
+      const bool adds = id && context_.function.is_opcode(id, Opcode::add);
+      const Operand* rest = id ? context_.source(id, 0) : nullptr;
+      const Operand* added = adds ? context_.source(id, 1) : nullptr;
+      if (!rest || !(context_.function.is_opcode(id, Opcode::mov) || (added && added->is(OperandKind::integer))))
+        return false;
+      operand = *rest;
+    }
+    if (!operand.is(OperandKind::symbol) || operand.as_symbol().kind() != SymbolRef::Kind::module_variable)
+      return false;
+    return context_.function.module().variables[operand.as_symbol().variable()].space == StateSpace::constant;
+  }
+
   // Addresses of shared variables may be known.
   bool is_number(Operand operand) const {
+    if (is_constant_place(operand)) return true;
     if (has(context_.capability, MachineFact::known_shared_places))
       return context_.is_literal(&operand) || operand.is(OperandKind::symbol);
     for (int step = 0; step < 8 && operand.is(OperandKind::value); ++step) {
@@ -188,6 +206,18 @@ bool stores_to_stepped(const LoweringContext& context, const CountedLoop& loop, 
   return false;
 }
 
+// True for a load from a known place in constant memory whose reader can name the place instead: one that is not fused
+// to another, which may name a place of its own.
+bool is_constant_operand(const LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (has(context.capability, MachineFact::loaded_parameters) || form.opcode != Opcode::ld ||
+      form.space != StateSpace::constant || form.vector_width != 1 || bit_width(form.type()) < 32)
+    return false;
+  const ValueId value = context.result(id);
+  const InstructionId reader = value ? context.values.only_reader(value) : InstructionId();
+  return reader && !context.absorbed[reader.index()];
+}
+
 // Counts instructions known in copies, which a trip executes `times`: see is_straight(). Returns true if copies can
 // omit the instruction.
 bool measure_known(const LoweringContext& context, const KnownInCopies& known, InstructionId id, uint32_t times,
@@ -206,7 +236,7 @@ bool measure_known(const LoweringContext& context, const KnownInCopies& known, I
     const uint32_t worth = heuristic(context.capability, Heuristic::straight_moving_place) + (place->immediate != 0);
     body.known += times * (moves ? worth : 1);
     body.known_size += times * size;
-    return false;
+    return is_constant_operand(context, id);
   }
   if (!known.all_sources(id) || !(form.effects.pure() || form.kind == InstructionClass::barrier)) return false;
   body.known += times;
