@@ -52,18 +52,32 @@ uint32_t size_of_form(const Form& form, const InstructionCost& cost, bool litera
   return cost.pipe == Pipe::special && cost.weight >= size(Heuristic::size_scaled) ? cost.weight + cost.weight / 2 : 1;
 }
 
-// An access, plus the addition if its address is not a register.
+// True for an address that is in a register: a value that is computed, or was found in the window of shared memory.
+bool is_address_register(const LoweringContext& context, const Operand& base) {
+  if (!base.is(OperandKind::value)) return false;
+  if (context.source_of(base.as_value()) == ValueSource::computed) return true;
+  const InstructionId id = context.definition(&base);
+  const Operand* source = id ? context.source(id, 0) : nullptr;
+  return source && context.function.is_opcode(id, Opcode::mov) && names_shared_window(context, *source);
+}
+
+// An access, plus the addition if its address is not a register; plus that of an offset in a variable whose address is
+// an offset itself, in local memory or in the window of shared memory, which is found each time.
 uint32_t size_of_access(const LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
+  const uint32_t with_offset = heuristic(context.capability, Heuristic::size_of_access);
   if (is_param(form.space)) return 0;
   for (size_t i = 0; const Operand* operand = context.source(id, i); ++i) {
     if (!operand->is(OperandKind::address) || operand->group_size() == 0) continue;
-    const bool in_register = operand[1].is(OperandKind::value) && operand->immediate == 0 &&
-                             context.source_of(operand[1].as_value()) == ValueSource::computed;
-    return in_register || reads_known_constant(context, id) ? 1
-                                                            : heuristic(context.capability, Heuristic::size_of_access);
+    const Operand& base = operand[1];
+    const bool has_offset = operand->immediate != 0;
+    if (is_address_register(context, base)) return has_offset ? with_offset : 1;
+    if (reads_known_constant(context, id)) return 1;
+    if (names_shared_window(context, base))
+      return heuristic(context.capability, Heuristic::size_of_window) + (has_offset ? with_offset : 1);
+    return with_offset + (has_offset && names_local_variable(context, base) ? 1 : 0);
   }
-  return heuristic(context.capability, Heuristic::size_of_access);
+  return with_offset;
 }
 
 // Loads that are narrower than their register are followed by a conversion.
@@ -94,12 +108,27 @@ uint32_t size_of_move(const LoweringContext& context, InstructionId id) {
   return !has_group ? 0 : written > 1 ? read : 1;
 }
 
+// Of constants that are read in the loop itself: parameters, special registers (but the block's size, where it is in a
+// constant bank) and addresses of variables. They become operands only after loops have been measured.
+uint32_t size_of_constant(const LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.kind == InstructionClass::load) return is_param(form.space) && context.function.is_entry ? 1 : 0;
+  const Operand* source = context.source(id, 0);
+  if (form.opcode != Opcode::mov || !source) return 0;
+  if (names_shared_window(context, *source)) return heuristic(context.capability, Heuristic::size_of_window);
+  if (!source->is(OperandKind::special_register)) return names_local_variable(context, *source) ? 1 : 0;
+  const ValueId value = context.result(id);
+  const bool in_constant_bank = value && context.source_of(value) == ValueSource::constant_bank;
+  return in_constant_bank && !has(context.capability, MachineFact::loaded_parameters) ? 0 : 1;
+}
+
 } // namespace
 
 uint32_t size_in_loop(const LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   const InstructionCost& cost = context.costs[id.index()];
   ValueId result = context.result(id);
+  if (const uint32_t size = size_of_constant(context, id)) return size;
   // Constant variables become operands only after loops have been measured.
   const bool is_constant_variable = form.kind == InstructionClass::load && form.space == StateSpace::constant;
   if (result && context.source_of(result) != ValueSource::computed && !is_constant_variable) return 0;
