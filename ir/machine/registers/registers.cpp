@@ -17,8 +17,10 @@ namespace ptxrewrite::ir {
 
 namespace {
 
+// Not of constant memory, whose words are operands, or take little time.
 bool is_load(const Form& form) {
-  return form.kind == InstructionClass::load || form.kind == InstructionClass::texture;
+  return (form.kind == InstructionClass::load && form.space != StateSpace::constant) ||
+         form.kind == InstructionClass::texture;
 }
 
 // The order in which an assembler issues a block: loads and the instructions that they depend on first, as far as
@@ -58,9 +60,11 @@ std::vector<InstructionId> issue_order(const Function& function, BlockId block) 
   return order;
 }
 
-// Number of registers for the results of the block's loads that a further copy of it issues early, too: those of memory
-// to which the block does not write, and of read-only memory. Loads of shared memory stay behind barriers.
-uint32_t loaded_units(const Function& function, const Lowering& lowering, BlockId block) {
+// Number of registers for the results of the block's loads that its further copies issue early, too: those of memory
+// to which the block does not write, and of read-only memory. Loads of shared memory stay behind barriers; they and
+// those of constant memory take little time, so that few are issued ahead.
+uint32_t loaded_units(const Function& function, const Lowering& lowering, BlockId block, uint32_t further,
+                      uint32_t near_words) {
   uint32_t read_only = 0, shared = 0, others = 0;
   bool writes_shared = false, writes = false;
   for (InstructionId id : function.instructions_in(block)) {
@@ -73,7 +77,8 @@ uint32_t loaded_units(const Function& function, const Lowering& lowering, BlockI
     uint32_t& units = never_written ? read_only : is_shared(form.space) ? shared : others;
     for_each_definition(function, id, [&](ValueId value) { units += lowering.register_units(value); });
   }
-  return read_only + (writes_shared ? 0 : shared) + (writes ? 0 : others);
+  const uint32_t near = writes_shared ? 0 : std::min(further * shared, near_words - std::min(near_words, shared));
+  return further * (read_only + (writes ? 0 : others)) + near;
 }
 
 std::vector<InstructionId> text_order(const Function& function, BlockId block) {
@@ -94,6 +99,7 @@ Pressures pressures_of(const Function& function, const Lowering& lowering, uint3
   Pressures result;
   const ControlFlow flow(function);
   const Liveness liveness(function, flow);
+  const uint32_t near_words = heuristic(compute_capability, Heuristic::near_words);
   BlockPressure pressure(function, lowering, compute_capability, called);
   for (BlockId block : function.layout) {
     const std::vector<ValueId>& live_out = liveness.live_out(block);
@@ -105,9 +111,9 @@ Pressures pressures_of(const Function& function, const Lowering& lowering, uint3
       result.pending = std::max(result.pending, pressure.with_pending(live_out, text_order(function, block)));
       continue;
     }
-    const uint32_t copies = lowering.copies_of(block);
+    const uint32_t further = lowering.copies_of(block) - 1;
     result.pending = std::max(result.pending, pressure.with_pending(live_out, issue_order(function, block)) +
-                                                  (copies - 1) * loaded_units(function, lowering, block));
+                                                  loaded_units(function, lowering, block, further, near_words));
   }
   return result;
 }
@@ -152,7 +158,7 @@ RegisterNeed smaller(const RegisterNeed& a, const RegisterNeed& b) {
 }
 
 // With computations at their readers, but those of predicates; in a function that needs many registers, with the best
-// of their places.
+// of their places and orders.
 RegisterNeed need_of_either(const Function& function, uint32_t compute_capability, OrdersTried orders,
                             const CalledWords& called) {
   Function sunk = function;
@@ -160,10 +166,13 @@ RegisterNeed need_of_either(const Function& function, uint32_t compute_capabilit
   const RegisterNeed need = need_of(sunk, compute_capability, orders, called);
   if (orders == OrdersTried::one || need.registers <= heuristic(compute_capability, Heuristic::overlap_registers))
     return need;
+  Function few = sunk;
   sunk = function;
   sink_computations(sunk, true);
-  return smaller(smaller(need, need_of(sunk, compute_capability, orders, called)),
-                 need_of(function, compute_capability, orders, called));
+  const RegisterNeed best = smaller(smaller(need, need_of(sunk, compute_capability, orders, called)),
+                                    need_of(function, compute_capability, orders, called));
+  schedule(few, compute_capability, {.goal = ScheduleGoal::few_registers});
+  return smaller(best, need_of(few, compute_capability, orders, called));
 }
 
 // Larger functions are lowered for one order alone: each further one takes as long as lowering them.

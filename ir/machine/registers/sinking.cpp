@@ -21,12 +21,14 @@ public:
   Sinking(Function& function, bool with_predicates)
       : function_(function), with_predicates_(with_predicates), flow_(function), dominators_(function, flow_),
         loops_(function, flow_, dominators_), liveness_(function, flow_), values_(function),
-        passed_(function.values.size()), position_(function.instructions.size()),
+        passed_(function.values.size()), only_jumps_(function.blocks.size()), position_(function.instructions.size()),
         work_(steps_each * function.instructions.size()) {
-    for (BlockId block : function.layout)
+    for (BlockId block : function.layout) {
+      only_jumps_[block.index()] = has_only_jumps(block);
       for (EdgeId edge : function.successors(block))
         for (ValueId value : function.arguments(edge))
           passed_[value.index()].push_back(block);
+    }
   }
 
   bool run() {
@@ -43,6 +45,15 @@ public:
   }
 
 private:
+  // Nothing moves into such blocks: they are no code of their own, and loops that end with one are recognised by that.
+  bool has_only_jumps(BlockId block) const {
+    for (InstructionId id : function_.instructions_in(block))
+      if (function_.instructions[id].kind == InstructionKind::real &&
+          !function_.form_of(id).effects.transfers_control())
+        return false;
+    return true;
+  }
+
   bool may_move(InstructionId id) const {
     const Instruction& instruction = function_.instructions[id];
     if (instruction.kind != InstructionKind::real || instruction.guard) return false;
@@ -144,7 +155,8 @@ private:
     if (!with_predicates_ && words_of(function_, value) == 0) return false;
     const BlockId from = function_.instructions[id].block;
     BlockId to = destination(value);
-    for (; to && to != from && loops_.depth(to) > loops_.depth(from); to = dominators_.immediate_dominator(to))
+    for (; to && to != from && (only_jumps_[to.index()] || loops_.depth(to) > loops_.depth(from));
+         to = dominators_.immediate_dominator(to))
       spend(1);
     if (to == from) return delay(id, false);
     if (!to || !dominators_.strictly_dominates(from, to)) return false;
@@ -180,6 +192,7 @@ private:
   Liveness liveness_;
   ValueFlow values_;
   std::vector<std::vector<BlockId>> passed_; // by ValueId: blocks that pass it on an edge
+  std::vector<bool> only_jumps_;             // by BlockId
   std::vector<uint32_t> position_;           // by InstructionId: in the block
   std::vector<InstructionId> ordered_;       // the block's instructions
   mutable uint64_t work_;                    // steps that are left
