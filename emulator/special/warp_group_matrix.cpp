@@ -336,13 +336,18 @@ template <size_t count> std::array<const uint32_t*, count> starts_of(const Regis
   return starts;
 }
 
+// The metadata of a sparse A.
+const uint32_t* metadata_of(const WarpPart& part) {
+  const Product& product = part.product;
+  return product.sparse ? part.lanes(product.registers_of_d() + product.registers_of_a()) : nullptr;
+}
+
 void multiply_wide_tile(const WarpPart& part, unsigned tile, const RegisterLanes (&a)[a_registers],
                         const RegisterLanes (&b)[most_b_registers]) {
   const Product& product = part.product;
   const TileOfSums sums(part, tile);
-  const uint32_t* metadata = product.sparse ? part.lanes(product.registers_of_d() + product.registers_of_a()) : nullptr;
   product.wide.run(product.wide,
-                   {sums.d, starts_of(a).data(), starts_of(b).data(), sums.c, metadata, product.selector});
+                   {sums.d, starts_of(a).data(), starts_of(b).data(), sums.c, metadata_of(part), product.selector});
   sums.finish();
 }
 
@@ -353,17 +358,19 @@ void carry_out_wide_group(Block& block, unsigned first_warp, const GroupProduct&
   const auto part = [&](unsigned warp) {
     return WarpPart{block, block.warps[first_warp + warp], product, issued[warp]};
   };
-  alignas(64) float a[warps_of_group][warp_rows * most_stored];
+  alignas(64) float a[warps_of_group][warp_rows * most_k];
   for (unsigned warp = 0; warp < warps_of_group; ++warp) {
     RegisterLanes registers[a_registers];
     read_a_registers(part(warp), registers);
-    group.decode_a(product.wide, starts_of(registers).data(), a[warp]);
+    group.decode_a(product.wide,
+                   {nullptr, starts_of(registers).data(), nullptr, nullptr, metadata_of(part(warp)), product.selector},
+                   a[warp]);
   }
   const SharedMatrix b_matrix = shared_matrix(issued[0].descriptors[1]);
   const TilesOfB tiles(block, product, b_matrix);
   for (unsigned tile = 0; tile < product.n / tile_columns; ++tile) {
     RegisterLanes registers[most_b_registers];
-    alignas(64) float b[most_stored * tile_columns];
+    alignas(64) float b[most_k * tile_columns];
     tiles.read(tile, registers);
     group.decode_b(product.wide, starts_of(registers).data(), b);
     for (unsigned warp = 0; warp < warps_of_group; ++warp) {

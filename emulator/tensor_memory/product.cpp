@@ -41,14 +41,28 @@ constexpr unsigned lanes_together = tile_columns;
 using Floats = float __attribute__((vector_size(4 * lanes_together)));
 using Words = int32_t __attribute__((vector_size(4 * lanes_together)));
 
+// Numbers that start at a cache line, so that no vector of sixteen is in two of them.
+template <class Number> class AlignedNumbers {
+public:
+  explicit AlignedNumbers(size_t count) : lines_((count + in_line - 1) / in_line) {}
+  Number* data() { return lines_.data()->numbers; }
+
+private:
+  static constexpr size_t line_bytes = 64, in_line = line_bytes / sizeof(Number);
+  struct alignas(line_bytes) Line {
+    Number numbers[in_line];
+  };
+  std::vector<Line> lines_;
+};
+
 // Reused from one product to the next.
 struct Scratch {
-  std::vector<float> a = std::vector<float>(4 * most_rows * most_elements); // one per fold
-  std::vector<float> b = std::vector<float>(most_columns * 2 * most_elements);
-  std::vector<float> turned = std::vector<float>(most_rows * most_elements);       // A of one fold, eight rows a vector
-  std::vector<float> scaled = std::vector<float>(most_columns * most_elements);    // B of one fold with its scales
-  std::vector<uint8_t> kept = std::vector<uint8_t>(4 * most_rows * most_elements); // columns of a sparse A's elements
-  std::vector<int32_t> turned_kept = std::vector<int32_t>(most_rows * most_elements); // likewise, as `turned`
+  AlignedNumbers<float> a{4 * most_rows * most_elements}; // one per fold
+  AlignedNumbers<float> b{most_columns * 2 * most_elements};
+  AlignedNumbers<float> turned{most_rows * most_elements};        // A of one fold, eight rows a vector
+  AlignedNumbers<float> scaled{most_columns * most_elements};     // B of one fold with its scales
+  AlignedNumbers<uint8_t> kept{4 * most_rows * most_elements};    // columns of a sparse A's elements
+  AlignedNumbers<int32_t> turned_kept{most_rows * most_elements}; // likewise, as `turned`
 };
 Scratch& scratch() {
   thread_local Scratch kept;

@@ -1,5 +1,5 @@
-// Dense products of floats whose operands are decoded once and multiplied many times, as wgmma does.
-#include "emulator/tiles/wide_vectors.h"
+// Products of floats whose operands are decoded once and multiplied many times, as wgmma does.
+#include "emulator/tiles/wide_sparse.h"
 
 namespace ptxrewrite::emulator {
 
@@ -31,7 +31,8 @@ template <Kind kind> WIDE_INLINE void store_elements(__m512i (&words)[4], float*
   }
 }
 
-template <Kind kind> [[WIDE_TARGET]] void decode_rows(const WideMethod& method, const uint32_t* const* a, float* to) {
+template <Kind kind>
+WIDE_INLINE void decode_elements_of_rows(const WideMethod& method, const uint32_t* const* a, float* to) {
   for (unsigned part = 0; part < parts; ++part) {
     __m512i words[4];
     load_lines(a[2 * part], a[2 * part + 1], words);
@@ -46,32 +47,57 @@ template <Kind kind> [[WIDE_TARGET]] void decode_rows(const WideMethod& method, 
   }
 }
 
-template <Kind kind>
-[[WIDE_TARGET]] void decode_columns(const WideMethod& method, const uint32_t* const* b, float* to) {
-  for (unsigned part = 0; part < parts; ++part)
-    decode_b<kind>(method, b[part], to + part * lines<kind> * line_of(kind) * columns);
+// Behind a sparse A's elements are the places of B's elements for them.
+template <Kind kind, bool sparse>
+[[WIDE_TARGET]] void decode_rows(const WideMethod& method, const WideOperands& operands, float* to) {
+  decode_elements_of_rows<kind>(method, operands.a, to);
+  if constexpr (sparse) {
+    constexpr unsigned stored = k_of<kind>();
+    __m512i metadata[4];
+    read_metadata<(kind == Kind::tf32 ? 2 : 1) * stored>(operands, metadata);
+#pragma GCC unroll 32
+    for (unsigned k = 0; k < stored; ++k)
+      _mm512_store_si512(to + (stored + k) * rows, sparse_places<kind>(metadata, k));
+  }
 }
 
-template <Kind kind, bool half_sums>
+template <Kind kind, bool sparse>
+[[WIDE_TARGET]] void decode_columns(const WideMethod& method, const uint32_t* const* b, float* to) {
+  if constexpr (sparse) {
+    decode_sparse_b<kind, 2 * parts>(method, b, to);
+  } else {
+    for (unsigned part = 0; part < parts; ++part)
+      decode_b<kind>(method, b[part], to + part * lines<kind> * line_of(kind) * columns);
+  }
+}
+
+template <Kind kind, bool half_sums, bool sparse>
 [[WIDE_TARGET]] void multiply(const float* a, const float* b, const uint32_t* const* c, uint32_t* const* d) {
-  constexpr unsigned k_count = k_of<kind>();
+  constexpr unsigned stored = k_of<kind>();
   __m512 sums[columns];
   read_sums<half_sums>(c, sums);
 #pragma GCC unroll 8
-  for (unsigned k = 0; k < k_count; ++k) {
+  for (unsigned k = 0; k < stored; ++k) {
     const __m512 element = _mm512_load_ps(a + k * rows);
+    if constexpr (sparse) {
+      add_sparse_products(element, b, _mm512_load_si512(a + (stored + k) * rows), k, sums);
+    } else {
 #pragma GCC unroll 8
-    for (unsigned column = 0; column < columns; ++column)
-      sums[column] = _mm512_fmadd_ps(element, _mm512_set1_ps(b[place_in_b<kind>(k, column)]), sums[column]);
+      for (unsigned column = 0; column < columns; ++column)
+        sums[column] = _mm512_fmadd_ps(element, _mm512_set1_ps(b[place_in_b<kind>(k, column)]), sums[column]);
+    }
   }
   write_sums<half_sums>(d, sums);
 }
 
+template <Kind kind, bool half_sums, bool sparse>
+constexpr WideGroup group_of = {&decode_rows<kind, sparse>, &decode_columns<kind, sparse>,
+                                &multiply<kind, half_sums, sparse>};
+
 template <Kind kind> const WideGroup* group_of_kind(const WideForm& form) {
-  static const WideGroup floats = {&decode_rows<kind>, &decode_columns<kind>, &multiply<kind, false>};
-  static const WideGroup halves = {&decode_rows<kind>, &decode_columns<kind>, &multiply<kind, true>};
-  if (form.k != k_of<kind>()) return nullptr;
-  return form.has_half_sums ? &halves : &floats;
+  if (form.k != k_of<kind>() * (form.sparse ? 2 : 1)) return nullptr;
+  if (form.sparse) return form.has_half_sums ? &group_of<kind, true, true> : &group_of<kind, false, true>;
+  return form.has_half_sums ? &group_of<kind, true, false> : &group_of<kind, false, false>;
 }
 
 } // namespace

@@ -47,13 +47,13 @@ template <unsigned stored>
   load_columns(d, distance, sums);
 #pragma GCC unroll 4
   for (unsigned step = 0; step < stored; ++step) {
-    const unsigned first = step / 4 * 8; // column of A
+    const unsigned first = step / 8 * words_of_vector; // column of A
     const __m512 a = _mm512_castsi512_ps(both_parts(product.upper + step * columns, product.lower + step * columns));
     const __m512i places = both_parts(product.upper_places + step * columns, product.lower_places + step * columns);
 #pragma GCC unroll 8
     for (unsigned i = 0; i < columns; ++i) {
-      const __m512 eight = _mm512_broadcast_f32x8(_mm256_loadu_ps(product.b + i * k + first));
-      sums[i] = _mm512_fmadd_ps(a, _mm512_permutexvar_ps(places, eight), sums[i]);
+      const __m512 sixteen = _mm512_loadu_ps(product.b + i * k + first);
+      sums[i] = _mm512_fmadd_ps(a, _mm512_permutexvar_ps(places, sixteen), sums[i]);
     }
   }
   store_columns(d, distance, sums);

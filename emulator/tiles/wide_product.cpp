@@ -1,5 +1,6 @@
 #include "emulator/semantics/host_vectors.h"
 #include "emulator/tiles/decode_numbers.h"
+#include "emulator/tiles/wide_sparse.h"
 #include "emulator/tiles/wide_vectors.h"
 
 #include <bit>
@@ -19,25 +20,12 @@ using namespace wide;
 template <Kind kind, bool sparse>
 WIDE_INLINE void add_products(__m512 a, const float* b, const __m512i (&metadata)[4], unsigned k,
                               __m512 (&sums)[columns]) {
-  if constexpr (!sparse) {
+  if constexpr (sparse) {
+    add_sparse_products(a, b, sparse_places<kind>(metadata, k), k, sums);
+  } else {
 #pragma GCC unroll 8
     for (unsigned column = 0; column < columns; ++column)
       sums[column] = _mm512_fmadd_ps(a, _mm512_set1_ps(b[place_in_b<kind>(k, column)]), sums[column]);
-  } else {
-    // A 2-bit index selects one of four units along k; a tf32 element is two units (sparse_metadata.h).
-    constexpr unsigned indices_of_word = 8;
-    const unsigned index = kind == Kind::tf32 ? 2 * k : k;
-    using Words = uint32_t __attribute__((vector_size(64))); // shifts by a number that inlining makes a constant
-    const auto shifted = (__m512i)((Words)metadata[index / indices_of_word] >> (index % indices_of_word * 2));
-    __m512i select = shifted;
-    if constexpr (kind == Kind::tf32)
-      select = _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi32(shifted, 1), _mm512_set1_epi32(1)),
-                               _mm512_set1_epi32(k % 2 * 2));
-#pragma GCC unroll 8
-    for (unsigned column = 0; column < columns; ++column) {
-      const __m512 four = _mm512_broadcast_f32x4(_mm_load_ps(b + place_in_b<kind>(k / 2 * 4, column)));
-      sums[column] = _mm512_fmadd_ps(a, _mm512_permutevar_ps(four, select), sums[column]);
-    }
   }
 }
 
@@ -83,12 +71,16 @@ WIDE_INLINE void scale_columns(const float* scales, unsigned lines, float* b) {
 template <Kind kind, unsigned parts, bool half_sums, bool sparse, bool scaled = false>
 [[WIDE_TARGET]] bool multiply_numbers(const WideMethod& method, const WideOperands& operands) {
   constexpr unsigned lines = kind == Kind::codes ? 2 : 1; // of a register, once codes have become bf16
-  constexpr unsigned line = line_of(kind), b_registers = sparse ? 2 * parts : parts;
-  alignas(64) float b[b_registers * lines * line * columns];
-#pragma GCC unroll 4
-  for (unsigned i = 0; i < b_registers; ++i)
-    decode_b<kind>(method, operands.b[i], b + i * lines * line * columns);
-  if constexpr (scaled) scale_columns(operands.b_scales, b_registers * lines, b);
+  constexpr unsigned line = line_of(kind);
+  alignas(64) float b[sparse ? numbers_of_sparse_b<kind, 2 * parts>() : parts * lines * line * columns];
+  if constexpr (sparse) {
+    decode_sparse_b<kind, 2 * parts>(method, operands.b, b, scaled ? operands.b_scales : nullptr);
+  } else {
+#pragma GCC unroll 2
+    for (unsigned i = 0; i < parts; ++i)
+      decode_b<kind>(method, operands.b[i], b + i * lines * line * columns);
+    if constexpr (scaled) scale_columns(operands.b_scales, parts * lines, b);
+  }
   leave_in_memory(b);
   const __m512 scales = scaled ? row_scales(operands.a_scales) : _mm512_setzero_ps();
   __m512i metadata[4];
@@ -232,7 +224,7 @@ WideMethod method_of_form(const WideForm& form) {
 WideMethod wide_method(const WideForm& form) {
   if (!host_has_wide_products()) return {};
   WideMethod method = method_of_form(form);
-  if (method && form.m == rows && !form.is_packed && !form.sparse && !form.scale_count) method.group = wide_group(form);
+  if (method && form.m == rows && !form.is_packed && !form.scale_count) method.group = wide_group(form);
   return method;
 }
 

@@ -43,10 +43,10 @@ struct CodeTable; // numbers for each code of a byte
 
 struct WideMethod;
 
-// Products of sixteen rows, dense and of floats, whose operands are decoded once for several of them. Numbers of A
-// (16 * k) and B (8 * k) are aligned to 64 bytes; their order is known to these functions alone.
+// Products of sixteen rows, of floats, whose operands are decoded once for several of them. Numbers of A (16 * k) and B
+// (8 * k) are aligned to 64 bytes; their order is known to these functions alone.
 struct WideGroup {
-  void (*decode_a)(const WideMethod& method, const uint32_t* const* a, float* numbers);
+  void (*decode_a)(const WideMethod& method, const WideOperands& operands, float* numbers); // of A and its metadata
   void (*decode_b)(const WideMethod& method, const uint32_t* const* b, float* numbers);
   void (*multiply)(const float* a, const float* b, const uint32_t* const* c, uint32_t* const* d);
 };

@@ -30,7 +30,7 @@ WideRun wide_doubles_run(const WideForm& form); // f64
 WideRun wide_quads_run(const WideForm& form);   // m8n8k4 of f16
 WideRun wide_integers_run(const WideForm& form);
 WideRun wide_scaled_codes_run(const WideForm& form); // 4 bits, with several scales in a row
-const WideGroup* wide_group(const WideForm& form);   // dense, without scales
+const WideGroup* wide_group(const WideForm& form);   // without scales
 
 // Number of registers with lines of 16 bytes that hold a row of A.
 inline unsigned parts_of(const WideForm& form) {
