@@ -59,7 +59,7 @@ private:
 struct Scratch {
   AlignedNumbers<float> a{4 * most_rows * most_elements}; // one per fold
   AlignedNumbers<float> b{most_columns * 2 * most_elements};
-  AlignedNumbers<float> turned{most_rows * most_elements};        // A of one fold, eight rows a vector
+  AlignedNumbers<float> turned{most_rows * most_elements};        // A of one fold, rows_together_ a vector
   AlignedNumbers<float> scaled{most_columns * most_elements};     // B of one fold with its scales
   AlignedNumbers<uint8_t> kept{4 * most_rows * most_elements};    // columns of a sparse A's elements
   AlignedNumbers<int32_t> turned_kept{most_rows * most_elements}; // likewise, as `turned`
@@ -249,31 +249,49 @@ private:
       numbers[i] = -numbers[i];
   }
 
-  // Makes vectors of eight rows of A, with their scales.
+  // In vectors of rows: the place of element `i`, as stored, of a row of A.
+  size_t place_of_turned(unsigned row, unsigned i) const {
+    return (row / rows_together_ * stored_elements() + i) * rows_together_ + row % rows_together_;
+  }
+
+  // Makes vectors of rows of A, with their scales.
   void turn_rows(unsigned fold) {
     const unsigned k = stored_elements();
     const float* a = scratch().a.data() + (form_.a_in_memory ? fold * places_.rows * k : 0);
     for (unsigned row = 0; row < places_.rows; row += lanes_together) {
-      float* turned = scratch().turned.data() + row * k;
-      transpose_columns(a + row * k, k, turned);
-      if (form_.sparse) turn_kept(fold, row);
+      float eight[most_elements * lanes_together];
+      transpose_columns(a + row * k, k, eight);
       for (unsigned part = 0; part < form_.scale_count; ++part) {
         float scales[lanes_together];
         for (unsigned i = 0; i < lanes_together; ++i)
           scales[i] = scale(issue_.a_scales, row + i, lane(row, fold) / lanes_of_quarter, shape_.a_scale_byte + part);
         const unsigned in_part = k / form_.scale_count * lanes_together;
         for (unsigned i = part * in_part; i < (part + 1) * in_part; ++i)
-          turned[i] *= scales[i % lanes_together];
+          eight[i] *= scales[i % lanes_together];
       }
+      float* turned = scratch().turned.data();
+      for (unsigned i = 0; i < k; ++i)
+        std::memcpy(turned + place_of_turned(row, i), eight + i * lanes_together, sizeof(Floats));
+      if (form_.sparse) turn_kept(fold, row);
     }
   }
 
+  // The columns of eight rows' elements. Their metadata lie in adjacent lanes.
   void turn_kept(unsigned fold, unsigned row) {
-    int32_t* turned = scratch().turned_kept.data() + row * stored_elements();
-    for (unsigned i = 0; i < lanes_together; ++i)
-      read_metadata(row + i, fold, [&](unsigned k, unsigned column) {
-        turned[k * lanes_together + i] = static_cast<int32_t>(column);
-      });
+    const TensorAddress at = tensor_address(issue_.metadata);
+    const unsigned elements = elements_of_index(form_.kind), stored = elements / 2;
+    int32_t* turned = scratch().turned_kept.data();
+    for (unsigned number = 0; number * elements < shape_.k; ++number) {
+      const IndexPlace place = index_place(form_.kind, shape_.selector, row, number);
+      Words indices;
+      std::memcpy(&indices, &memory_.cell(at.lane + fold * places_.rows + place.lane, at.column + place.column),
+                  sizeof indices);
+      indices = indices >> static_cast<int>(place.shift) & 0xf;
+      for (unsigned i = 0; i < stored; ++i) {
+        const Words columns = column_of(form_.kind, indices, i) + static_cast<int>(number * elements);
+        std::memcpy(turned + place_of_turned(row, number * stored + i), &columns, sizeof columns);
+      }
+    }
   }
 
   // Columns of B with their scales, which are the same in all quarters of the fold's lanes.
@@ -319,11 +337,11 @@ private:
 
   // Adds the products of rows_together_ rows from `row` on with eight columns; d[column * distance + row].
   void multiply_rows(unsigned row, const float* b_columns, float* d, size_t distance) const {
-    const unsigned stored = stored_elements(), of_eight = lanes_together * stored;
+    const unsigned stored = stored_elements();
     const float* rows = scratch().turned.data() + row * stored;
     const int32_t* kept_columns = scratch().turned_kept.data() + row * stored;
     if (wide_)
-      wide_({rows, rows + of_eight, b_columns, kept_columns, kept_columns + of_eight}, d, distance);
+      wide_({rows, b_columns, kept_columns}, d, distance);
     else if (form_.sparse)
       multiply_sparse_lanes(rows, kept_columns, b_columns, shape_.k, stored, d, distance);
     else

@@ -53,13 +53,14 @@ inline IndexPlace index_place(ProductKind kind, unsigned selector, unsigned row,
 }
 
 // Column of A of the `i`-th stored element with the 4 bits `indices`; `i` and the column are relative to these bits.
-inline unsigned column_of(ProductKind kind, unsigned indices, unsigned i) {
+// Indices: a number, or a vector of them.
+template <class Indices> Indices column_of(ProductKind kind, Indices indices, unsigned i) {
   switch (kind) {
   case ProductKind::tf32:
-    return (indices & 3) / 2;
+    return indices >> 1 & 1;
   case ProductKind::mxf4:
   case ProductKind::mxf4nvf4:
-    return (indices >> i / 2 * 2 & 3) * 2 + i % 2;
+    return (indices >> static_cast<int>(i / 2 * 2) & 3) * 2 + static_cast<int>(i % 2);
   case ProductKind::f16:
   case ProductKind::f8f6f4:
   case ProductKind::i8:
@@ -67,7 +68,7 @@ inline unsigned column_of(ProductKind kind, unsigned indices, unsigned i) {
   case ProductKind::mxf8f6f4:
     break;
   }
-  return indices >> i * 2 & 3;
+  return indices >> static_cast<int>(i * 2) & 3;
 }
 
 } // namespace ptxrewrite::emulator

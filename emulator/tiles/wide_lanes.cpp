@@ -10,12 +10,6 @@ namespace {
 
 using namespace wide;
 
-// Sixteen rows' element of A, or its column: eight rows each in both parts.
-WIDE_INLINE __m512i both_parts(const void* upper, const void* lower) {
-  const __m256i first = _mm256_loadu_si256(static_cast<const __m256i_u*>(upper));
-  return _mm512_inserti64x4(_mm512_castsi256_si512(first), _mm256_loadu_si256(static_cast<const __m256i_u*>(lower)), 1);
-}
-
 WIDE_INLINE void load_columns(const float* d, size_t distance, __m512 (&sums)[columns]) {
 #pragma GCC unroll 8
   for (unsigned i = 0; i < columns; ++i)
@@ -32,7 +26,7 @@ template <unsigned k> [[WIDE_TARGET]] void multiply_dense(const LanesProduct& pr
   load_columns(d, distance, sums);
 #pragma GCC unroll 4
   for (unsigned step = 0; step < k; ++step) {
-    const __m512 a = _mm512_castsi512_ps(both_parts(product.upper + step * columns, product.lower + step * columns));
+    const __m512 a = _mm512_load_ps(product.a + step * rows);
 #pragma GCC unroll 8
     for (unsigned i = 0; i < columns; ++i)
       sums[i] = _mm512_fmadd_ps(a, _mm512_set1_ps(product.b[i * k + step]), sums[i]);
@@ -48,8 +42,8 @@ template <unsigned stored>
 #pragma GCC unroll 4
   for (unsigned step = 0; step < stored; ++step) {
     const unsigned first = step / 8 * words_of_vector; // column of A
-    const __m512 a = _mm512_castsi512_ps(both_parts(product.upper + step * columns, product.lower + step * columns));
-    const __m512i places = both_parts(product.upper_places + step * columns, product.lower_places + step * columns);
+    const __m512 a = _mm512_load_ps(product.a + step * rows);
+    const __m512i places = _mm512_load_si512(product.places + step * rows);
 #pragma GCC unroll 8
     for (unsigned i = 0; i < columns; ++i) {
       const __m512 sixteen = _mm512_loadu_ps(product.b + i * k + first);

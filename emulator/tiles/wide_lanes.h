@@ -8,12 +8,12 @@
 
 namespace ptxrewrite::emulator {
 
-// A: element i of eight rows at part[i * 8], for each element that is stored. B: eight columns of k elements. Sparse A:
-// the column of each element in its group of eight.
+// A: element i of sixteen rows at a[i * 16], for each element that is stored, aligned to 64 bytes. B: eight columns of k
+// elements. Sparse A: the column of each element, of which the lowest four bits count.
 struct LanesProduct {
-  const float *upper, *lower; // rows 0 to 7, rows 8 to 15
+  const float* a;
   const float* b;
-  const int32_t *upper_places = nullptr, *lower_places = nullptr;
+  const int32_t* places = nullptr;
 };
 
 // Adds the product to d[column * distance + row].
