@@ -449,6 +449,8 @@ void decode_product(Decoder& decoder, ir::InstructionId) {
     all.push_back(decoder.destination(operand, word));
   all.insert(all.end(), sources.begin(), sources.end());
   const uint32_t list = decoder.add_list(all);
+  if (all.size() >= product.first_of_scales())
+    product.lanes = ListedLanes(std::span(all).first(product.first_of_scales()), product.d.registers);
   const uint32_t description = add_description(decoder, std::move(product));
   MicroOp& op = decoder.emit(handler);
   op.extra = list;

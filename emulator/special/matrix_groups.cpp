@@ -400,7 +400,30 @@ const MicroOp* multiply_bit_groups(Warp& warp, const MicroOp& op) {
 
 // --- whole warps (emulator/tiles/wide_product.h) ---
 
-constexpr unsigned most_whole_warp_registers = 33; // wmma of f16 has 32
+ListedLanes::ListedLanes(std::span<const LaneRef> list, unsigned written) {
+  if (list.size() > most || !std::ranges::all_of(list.first(written), &LaneRef::valid)) return;
+  std::ranges::copy(list, list_.begin());
+  std::fill(list_.begin() + static_cast<ptrdiff_t>(list.size()), list_.end(), LaneRef(LaneBase::registers, 0));
+  std::ranges::transform(list_, offsets_.begin(), &LaneRef::offset);
+  are_registers_ = std::ranges::all_of(list_, [](LaneRef lanes) { return lanes.base() == LaneBase::registers; });
+  count_ = list.size() <= 8 ? 8 : list.size() <= 20 ? 20 : most;
+}
+
+void ListedLanes::find(const Warp& warp, uint32_t* (&lanes)[most]) const {
+  const auto find_first = [&](auto count) {
+    std::byte* registers = warp.base[static_cast<unsigned>(LaneBase::registers)];
+    for (unsigned i = 0; i < count; ++i)
+      lanes[i] = reinterpret_cast<uint32_t*>(registers + offsets_[i]);
+  };
+  if (!are_registers_)
+    std::ranges::transform(list_, lanes, [&](LaneRef place) { return warp.lanes<uint32_t>(place); });
+  else if (count_ == 8)
+    find_first(std::integral_constant<unsigned, 8>());
+  else if (count_ == 20)
+    find_first(std::integral_constant<unsigned, 20>());
+  else
+    find_first(std::integral_constant<unsigned, most>());
+}
 
 const AlignedSums* selected_sums(const LaunchRequest& request, const std::optional<AlignedSums>& hopper) {
   return request.matrix_sums == MatrixSums::hopper && hopper ? &*hopper : nullptr;
@@ -427,7 +450,7 @@ WideMethod method_of(const MatrixProduct& product, bool opaque_layout) {
   form.in_quads = product.a.matrices != 1;
   form.a_in_columns = product.a_in_columns;
   form.b_in_rows = product.b_in_rows;
-  if (product.metadata() >= most_whole_warp_registers) return {};
+  if (product.metadata() >= ListedLanes::most) return {};
   if (product.c.element_bits != product.d.element_bits) return {};
   return wide_method(form);
 }
@@ -435,17 +458,15 @@ WideMethod method_of(const MatrixProduct& product, bool opaque_layout) {
 bool multiply_whole_warp(const Collective& all, const float* a_scales, const float* b_scales) {
   const MatrixProduct& product = all.description<MatrixProduct>();
   Warp& warp = all.warp();
-  if (!product.wide || aligned_sums(all) || warp.mask != full_mask || !warp.gathered.empty()) return false;
-  const LaneRef* list = warp.activation->function->lists.data() + all.op().extra;
-  uint32_t* lanes[most_whole_warp_registers];
-  for (unsigned i = 0; i < product.d.registers; ++i)
-    if (!list[i]) return false;
-  const unsigned first_of_b = product.first_of_b(), first_of_c = product.first_of_c(), metadata = product.metadata();
-  for (unsigned i = 0; i <= metadata - !product.sparse; ++i)
-    lanes[i] = warp.lanes<uint32_t>(list[i]);
-  return product.wide.run(product.wide,
-                          {lanes, lanes + product.d.registers, lanes + first_of_b, lanes + first_of_c,
-                           product.sparse ? lanes[metadata] : nullptr, product.selector, a_scales, b_scales});
+  if (!product.wide || !product.lanes || aligned_sums(all) || warp.mask != full_mask || !warp.gathered.empty())
+    return false;
+  uint32_t* lanes[ListedLanes::most];
+  product.lanes.find(warp, lanes);
+  uint32_t** const a = lanes + product.d.registers;
+  uint32_t** const b = a + product.a.registers;
+  uint32_t** const c = b + product.b.registers;
+  const uint32_t* metadata = product.sparse ? c[product.c.registers] : nullptr;
+  return product.wide.run(product.wide, {lanes, a, b, c, metadata, product.selector, a_scales, b_scales});
 }
 
 Handler group_product_handler(const MatrixProduct& product) {

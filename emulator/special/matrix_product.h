@@ -5,7 +5,29 @@
 #include "emulator/tiles/aligned_sums.h"
 #include "emulator/tiles/wide_product.h"
 
+#include <array>
+#include <span>
+
 namespace ptxrewrite::emulator {
+
+// Finds the lanes of all operands of a product at once.
+class ListedLanes {
+public:
+  static constexpr unsigned most = 36; // wmma of f16 has 32 registers
+
+  ListedLanes() = default;
+  // Nothing can be found in longer lists, or if some of the first `written` operands, results, is not wanted.
+  ListedLanes(std::span<const LaneRef> list, unsigned written);
+
+  explicit operator bool() const { return count_ != 0; }
+  void find(const Warp& warp, uint32_t* (&lanes)[most]) const;
+
+private:
+  std::array<LaneRef, most> list_{};
+  std::array<uint32_t, most> offsets_{};
+  bool are_registers_ = false; // all of them, at offsets_: a few vector instructions without branches find them
+  unsigned count_ = 0;         // 8, 20 or `most`
+};
 
 // Registers are listed in the order D, A, B, C, the metadata of a sparse A, and then for A and for B of a block-scaled
 // product: the scales, the number of the first byte, and the lanes that hold them.
@@ -23,6 +45,7 @@ struct MatrixProduct {
   unsigned scale_count = 0; // per row of A and column of B; 0: none
   ir::ScalarType scale_type = ir::ScalarType::none;
   WideMethod wide; // for whole warps
+  ListedLanes lanes;
   std::optional<AlignedSums> hopper_sums;
 
   unsigned stored() const { return sparse ? shape.k / 2u : shape.k; } // elements in a row of A

@@ -8,8 +8,8 @@
 
 namespace ptxrewrite::emulator {
 
-// A: element i of sixteen rows at a[i * 16], for each element that is stored, aligned to 64 bytes. B: eight columns of k
-// elements. Sparse A: the column of each element, of which the lowest four bits count.
+// A: element i of sixteen rows at a[i * 16], for each element that is stored, aligned to 64 bytes. B: eight columns of
+// k elements. Sparse A: the column of each element, of which the lowest four bits count.
 struct LanesProduct {
   const float* a;
   const float* b;
