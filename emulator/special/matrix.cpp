@@ -87,8 +87,8 @@ float to_finite(float value, unsigned bits) {
 }
 
 const MicroOp* multiply_floats(Warp& warp, const MicroOp& op) {
+  if (multiply_whole_warp(warp, op)) return &op + 1;
   return execute_together(warp, op, {}, [](const Collective& all) {
-    if (multiply_whole_warp(all)) return;
     const MatrixProduct& product = product_of(all);
     Operands operands;
     read_operands<uint32_t, uint32_t>(all, operands);
@@ -126,8 +126,8 @@ const MicroOp* multiply_floats(Warp& warp, const MicroOp& op) {
 }
 
 const MicroOp* multiply_doubles(Warp& warp, const MicroOp& op) {
+  if (multiply_whole_warp(warp, op)) return &op + 1;
   return execute_together(warp, op, {}, [](const Collective& all) {
-    if (multiply_whole_warp(all)) return;
     const MatrixProduct& product = product_of(all);
     Operands operands;
     read_operands<uint64_t, uint64_t>(all, operands);
@@ -260,8 +260,8 @@ void multiply_packed(const Collective& all, float* sums) {
 }
 
 const MicroOp* multiply_packed_floats(Warp& warp, const MicroOp& op) {
+  if (multiply_whole_warp(warp, op)) return &op + 1;
   return execute_together(warp, op, {}, [](const Collective& all) {
-    if (multiply_whole_warp(all)) return;
     const MatrixProduct& product = product_of(all);
     float sums[largest_accumulator];
     const ScalarType c_type = product.c.element_bits == 16 ? ScalarType::f16 : ScalarType::f32;
@@ -284,8 +284,8 @@ const MicroOp* multiply_packed_floats(Warp& warp, const MicroOp& op) {
 
 // The sums of the products are exact in f32 (matrix_tile.h).
 const MicroOp* multiply_packed_integers(Warp& warp, const MicroOp& op) {
+  if (multiply_whole_warp(warp, op)) return &op + 1;
   return execute_together(warp, op, {}, [](const Collective& all) {
-    if (multiply_whole_warp(all)) return;
     const MatrixProduct& product = product_of(all);
     float sums[largest_accumulator] = {};
     multiply_packed(all, sums);

@@ -135,9 +135,8 @@ void multiply_floats(const Collective& all) {
 }
 
 const MicroOp* multiply_float_groups(Warp& warp, const MicroOp& op) {
-  return execute_together(warp, op, {}, [](const Collective& all) {
-    if (!multiply_whole_warp(all)) multiply_floats(all);
-  });
+  if (multiply_whole_warp(warp, op)) return &op + 1;
+  return execute_together(warp, op, {}, multiply_floats);
 }
 
 // --- f16 and bf16, sixteen rows ---
@@ -151,8 +150,8 @@ bool is_half_product(const MatrixProduct& product) {
 
 // Lanes that come from several places, and results that are not wanted, take the general way.
 const MicroOp* multiply_half_groups(Warp& running, const MicroOp& op) {
+  if (multiply_whole_warp(running, op)) return &op + 1;
   return execute_together(running, op, {}, [](const Collective& all) {
-    if (multiply_whole_warp(all)) return;
     if (aligned_sums(all)) return multiply_floats(all);
     const MatrixProduct& product = all.description<MatrixProduct>();
     Warp& warp = all.warp();
@@ -311,7 +310,7 @@ const MicroOp* multiply_scaled_groups(Warp& warp, const MicroOp& op) {
     const MatrixProduct& product = all.description<MatrixProduct>();
     const Scales scales(all);
     const bool are_moderate = scales.are_moderate(product.scale_count);
-    if (are_moderate && multiply_whole_warp(all, scales.a, scales.b)) return;
+    if (are_moderate && multiply_whole_warp(all.warp(), all.op(), scales.a, scales.b)) return;
     ScaledFactors scaled(all, scales);
     float sums[most_rows * tile_columns];
     read_sums(all, product.first_of_c(), product.c, sums);
@@ -349,8 +348,8 @@ void add_whole_products(const Collective& all, const int32_t* products) {
 }
 
 const MicroOp* multiply_integer_groups(Warp& warp, const MicroOp& op) {
+  if (multiply_whole_warp(warp, op)) return &op + 1;
   return execute_together(warp, op, {}, [](const Collective& all) {
-    if (multiply_whole_warp(all)) return;
     const MatrixProduct& product = all.description<MatrixProduct>();
     const unsigned k = product.shape.k;
     int16_t a[most_rows * most_k], columns[tile_columns * most_k], b[tile_columns * most_k];
@@ -369,8 +368,8 @@ const MicroOp* multiply_integer_groups(Warp& warp, const MicroOp& op) {
 
 // The sums are exact in f32 (matrix_tile.h).
 const MicroOp* multiply_sparse_integer_groups(Warp& warp, const MicroOp& op) {
+  if (multiply_whole_warp(warp, op)) return &op + 1;
   return execute_together(warp, op, {}, [](const Collective& all) {
-    if (multiply_whole_warp(all)) return;
     Factors factors;
     read_factors(all, factors);
     float sums[most_rows * tile_columns] = {};
@@ -409,22 +408,6 @@ ListedLanes::ListedLanes(std::span<const LaneRef> list, unsigned written) {
   count_ = list.size() <= 8 ? 8 : list.size() <= 20 ? 20 : most;
 }
 
-void ListedLanes::find(const Warp& warp, uint32_t* (&lanes)[most]) const {
-  const auto find_first = [&](auto count) {
-    std::byte* registers = warp.base[static_cast<unsigned>(LaneBase::registers)];
-    for (unsigned i = 0; i < count; ++i)
-      lanes[i] = reinterpret_cast<uint32_t*>(registers + offsets_[i]);
-  };
-  if (!are_registers_)
-    std::ranges::transform(list_, lanes, [&](LaneRef place) { return warp.lanes<uint32_t>(place); });
-  else if (count_ == 8)
-    find_first(std::integral_constant<unsigned, 8>());
-  else if (count_ == 20)
-    find_first(std::integral_constant<unsigned, 20>());
-  else
-    find_first(std::integral_constant<unsigned, most>());
-}
-
 const AlignedSums* selected_sums(const LaunchRequest& request, const std::optional<AlignedSums>& hopper) {
   return request.matrix_sums == MatrixSums::hopper && hopper ? &*hopper : nullptr;
 }
@@ -455,11 +438,11 @@ WideMethod method_of(const MatrixProduct& product, bool opaque_layout) {
   return wide_method(form);
 }
 
-bool multiply_whole_warp(const Collective& all, const float* a_scales, const float* b_scales) {
-  const MatrixProduct& product = all.description<MatrixProduct>();
-  Warp& warp = all.warp();
-  if (!product.wide || !product.lanes || aligned_sums(all) || warp.mask != full_mask || !warp.gathered.empty())
-    return false;
+bool multiply_whole_warp(Warp& warp, const MicroOp& op, const float* a_scales, const float* b_scales) {
+  if (warp.mask != full_mask) return false;
+  const auto& product =
+      *static_cast<const MatrixProduct*>(warp.activation->function->descriptions[op.auxiliary].get());
+  if (!product.wide || !product.lanes || selected_sums(*warp.block->launch->request, product.hopper_sums)) return false;
   uint32_t* lanes[ListedLanes::most];
   product.lanes.find(warp, lanes);
   uint32_t** const a = lanes + product.d.registers;

@@ -5,6 +5,7 @@
 #include "emulator/tiles/aligned_sums.h"
 #include "emulator/tiles/wide_product.h"
 
+#include <algorithm>
 #include <array>
 #include <span>
 
@@ -20,7 +21,21 @@ public:
   ListedLanes(std::span<const LaneRef> list, unsigned written);
 
   explicit operator bool() const { return count_ != 0; }
-  void find(const Warp& warp, uint32_t* (&lanes)[most]) const;
+  void find(const Warp& warp, uint32_t* (&lanes)[most]) const {
+    const auto find_first = [&](auto count) {
+      std::byte* registers = warp.base[static_cast<unsigned>(LaneBase::registers)];
+      for (unsigned i = 0; i < count; ++i)
+        lanes[i] = reinterpret_cast<uint32_t*>(registers + offsets_[i]);
+    };
+    if (!are_registers_)
+      std::ranges::transform(list_, lanes, [&](LaneRef place) { return warp.lanes<uint32_t>(place); });
+    else if (count_ == 8)
+      find_first(std::integral_constant<unsigned, 8>());
+    else if (count_ == 20)
+      find_first(std::integral_constant<unsigned, 20>());
+    else
+      find_first(std::integral_constant<unsigned, most>());
+  }
 
 private:
   std::array<LaneRef, most> list_{};
@@ -67,7 +82,9 @@ const AlignedSums* aligned_sums(const Collective& all);
 // The method for whole warps, if there is one. `opaque_layout`: wmma.
 WideMethod method_of(const MatrixProduct& product, bool opaque_layout);
 // Carries the product out by its method for whole warps. False, and nothing is done, if it has none, lanes come from
-// several places, or not all results are wanted. Scales: of block-scaled products, WideOperands.
-bool multiply_whole_warp(const Collective& all, const float* a_scales = nullptr, const float* b_scales = nullptr);
+// several places, or not all results are wanted. Scales: of block-scaled products, WideOperands. Called before lanes
+// are collected, which a whole warp needs not.
+bool multiply_whole_warp(Warp& warp, const MicroOp& op, const float* a_scales = nullptr,
+                         const float* b_scales = nullptr);
 
 } // namespace ptxrewrite::emulator

@@ -15,10 +15,11 @@ WIDE_INLINE void load_columns(const float* d, size_t distance, __m512 (&sums)[co
   for (unsigned i = 0; i < columns; ++i)
     sums[i] = _mm512_loadu_ps(d + i * distance);
 }
-WIDE_INLINE void store_columns(float* d, size_t distance, const __m512 (&sums)[columns]) {
+WIDE_INLINE void store_columns(float* d, size_t distance, __m512 (&sums)[columns]) {
+  make_canonical(sums);
 #pragma GCC unroll 8
   for (unsigned i = 0; i < columns; ++i)
-    _mm512_storeu_si512(d + i * distance, to_canonical_words(sums[i]));
+    _mm512_storeu_ps(d + i * distance, sums[i]);
 }
 
 template <unsigned k> [[WIDE_TARGET]] void multiply_dense(const LanesProduct& product, float* d, size_t distance) {

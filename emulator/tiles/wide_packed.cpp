@@ -53,7 +53,8 @@ WIDE_INLINE __m512i pair_of_halves(__m512 first, __m512 second) {
   return _mm512_or_si512(to_half_words(first), _mm512_slli_epi32(to_half_words(second), 16));
 }
 
-template <bool half_sums> WIDE_INLINE void write_sums(uint32_t* const* d, const __m512 (&sums)[width]) {
+template <bool half_sums> WIDE_INLINE void write_sums(uint32_t* const* d, __m512 (&sums)[width]) {
+  if constexpr (!half_sums) make_canonical(sums);
   constexpr unsigned half = width / 2, registers = half_sums ? 4 : 8;
 #pragma GCC unroll 8
   for (unsigned i = 0; i < registers; ++i) {
@@ -61,7 +62,7 @@ template <bool half_sums> WIDE_INLINE void write_sums(uint32_t* const* d, const 
       store_halves(d[i], {pair_of_halves(sums[2 * i], sums[2 * i + 1]),
                           pair_of_halves(sums[half + 2 * i], sums[half + 2 * i + 1])});
     else
-      store_halves(d[i], {to_canonical_words(sums[i]), to_canonical_words(sums[half + i])});
+      store_halves(d[i], {_mm512_castps_si512(sums[i]), _mm512_castps_si512(sums[half + i])});
   }
 }
 

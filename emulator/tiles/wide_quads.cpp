@@ -107,9 +107,10 @@ template <class FactorA, class FactorB>
 #pragma GCC unroll 8
       for (unsigned i = 0; i < columns; ++i)
         sums[i] = _mm512_fmadd_ps(i & 2 ? upper[k] : lower[k], i & 1 ? odd[i / 4][k] : even[i / 4][k], sums[i]);
+    make_canonical(sums);
 #pragma GCC unroll 8
     for (unsigned i = 0; i < columns; ++i)
-      _mm512_storeu_si512(operands.d[i] + half * words_of_vector, to_canonical_words(sums[i]));
+      _mm512_storeu_ps(operands.d[i] + half * words_of_vector, sums[i]);
   }
   return true;
 }

@@ -220,6 +220,19 @@ WIDE_INLINE __m512i to_canonical_words(__m512 sums) {
   return _mm512_mask_mov_epi32(_mm512_castps_si512(sums), is_nan, _mm512_set1_epi32(0x7fffffff));
 }
 
+// Replaces NaNs by the canonical one. Most products have none, so that testing pairs of vectors is all that there is.
+template <unsigned count> WIDE_INLINE void make_canonical(__m512 (&sums)[count]) {
+  unsigned any = 0;
+#pragma GCC unroll 8
+  for (unsigned i = 0; i < count; i += 2)
+    any |= _mm512_cmp_ps_mask(sums[i], sums[i + 1], _CMP_UNORD_Q);
+  if (any == 0) [[likely]]
+    return;
+#pragma GCC unroll 16
+  for (unsigned i = 0; i < count; ++i)
+    sums[i] = _mm512_castsi512_ps(to_canonical_words(sums[i]));
+}
+
 template <bool half_sums = false> WIDE_INLINE void read_sums(const uint32_t* const* c, __m512 (&sums)[columns]) {
   constexpr unsigned together = half_sums ? 1 : 2; // registers of eight rows
 #pragma GCC unroll 2
@@ -239,8 +252,9 @@ template <bool half_sums = false> WIDE_INLINE void read_sums(const uint32_t* con
   }
 }
 
-template <bool half_sums = false> WIDE_INLINE void write_sums(uint32_t* const* d, const __m512 (&sums)[columns]) {
+template <bool half_sums = false> WIDE_INLINE void write_sums(uint32_t* const* d, __m512 (&sums)[columns]) {
   constexpr unsigned together = half_sums ? 1 : 2;
+  if constexpr (!half_sums) make_canonical(sums);
 #pragma GCC unroll 2
   for (unsigned i = 0; i < together; ++i) {
     __m512i words[4];
@@ -248,7 +262,7 @@ template <bool half_sums = false> WIDE_INLINE void write_sums(uint32_t* const* d
     for (unsigned pair = 0; pair < 4; ++pair)
       words[pair] = half_sums ? _mm512_or_si512(to_half_words(sums[2 * pair]),
                                                 _mm512_slli_epi32(to_half_words(sums[2 * pair + 1]), 16))
-                              : to_canonical_words(sums[2 * pair + i]);
+                              : _mm512_castps_si512(sums[2 * pair + i]);
     transpose_words(words);
     store_lines(d[i], d[together + i], words);
   }
