@@ -104,6 +104,26 @@ template <Kind kind, unsigned parts, bool half_sums, bool sparse, bool scaled = 
   return true;
 }
 
+template <unsigned parts> [[WIDE_TARGET]] bool multiply_sparse_tf32(const WideMethod&, const WideOperands& operands) {
+  Tf32Columns b[2 * parts];
+  read_sparse_tf32(operands.b, b);
+  __m512i metadata[4];
+  read_metadata<2 * parts * words_of_line>(operands, metadata);
+  __m512 sums[columns];
+  read_sums(operands.c, sums);
+#pragma GCC unroll 2
+  for (unsigned part = 0; part < parts; ++part) {
+    __m512i words[4];
+    load_lines(operands.a[2 * part], operands.a[2 * part + 1], words);
+    transpose_words(words);
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < words_of_line; ++i)
+      add_sparse_tf32(even_elements<Kind::tf32>(words[i]), b, metadata, part * words_of_line + i, sums);
+  }
+  write_sums(operands.d, sums);
+  return true;
+}
+
 // --- selection ---
 
 CodeTable make_table(ScalarType type, bool in_containers) {
@@ -201,7 +221,10 @@ WideMethod method_of_form(const WideForm& form) {
     if (form.b_type == form.a_type) method.run = run_of<Kind::bf16>(form);
     return method;
   case ScalarType::tf32:
-    if (form.b_type == form.a_type) method.run = run_of<Kind::tf32>(form);
+    if (form.b_type == form.a_type)
+      method.run = !form.sparse           ? run_of<Kind::tf32>(form)
+                   : parts_of(form) == 1 ? &multiply_sparse_tf32<1>
+                                         : &multiply_sparse_tf32<2>;
     return method;
   case ScalarType::s8:
   case ScalarType::u8:

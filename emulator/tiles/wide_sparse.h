@@ -111,17 +111,22 @@ WIDE_INLINE void decode_sparse_b(const WideMethod& method, const uint32_t* const
 
 // --- the elements of B ---
 
-// In the line with number k / 8 the place of the element of each row that is multiplied by element `k` of A as stored.
-// A 2-bit index selects one of four units along k; a tf32 element is two units (sparse_metadata.h).
-template <Kind kind> WIDE_INLINE __m512i sparse_places(const __m512i (&metadata)[4], unsigned k) {
+// Places of the elements of B that are multiplied by element `k` of A, as stored, if `first` is that of the first one
+// of those that the metadata select from. A 2-bit index selects one of four units along k; a tf32 element is two units
+// (sparse_metadata.h).
+template <Kind kind> WIDE_INLINE __m512i sparse_places(const __m512i (&metadata)[4], unsigned k, unsigned first) {
   constexpr unsigned indices_of_word = 8, each = kind == Kind::tf32 ? 2 : 1;
   constexpr int select_and_add = 0xea; // (a & b) | c
-  const unsigned index = each * k, first = (kind == Kind::tf32 ? 2 * k : k / 2 * 4) % of_sparse_line;
+  const unsigned index = each * k;
   using Words = uint32_t __attribute__((vector_size(64))); // shifts by a number that inlining makes a constant
   const unsigned shift = index % indices_of_word * 2 + (each - 1);
   const auto shifted = (__m512i)((Words)metadata[index / indices_of_word] >> shift);
   return _mm512_ternarylogic_epi32(shifted, _mm512_set1_epi32(kind == Kind::tf32 ? 1 : 3),
                                    _mm512_set1_epi32(static_cast<int>(first)), select_and_add);
+}
+// In the line with number k / 8.
+template <Kind kind> WIDE_INLINE __m512i sparse_places(const __m512i (&metadata)[4], unsigned k) {
+  return sparse_places<kind>(metadata, k, (kind == Kind::tf32 ? 2 * k : k / 2 * 4) % of_sparse_line);
 }
 
 // Adds the products of element `k` of A, as stored, and the elements of B at `places`.
@@ -131,6 +136,38 @@ WIDE_INLINE void add_sparse_products(__m512 a, const float* b, __m512i places, u
   for (unsigned column = 0; column < columns; ++column)
     sums[column] = _mm512_fmadd_ps(a, _mm512_permutexvar_ps(places, _mm512_load_ps(lines + column * of_sparse_line)),
                                    sums[column]);
+}
+
+// --- tf32 straight from registers ---
+//
+// A register has four elements along k of all columns: those of columns 0 to 3 and those of columns 4 to 7 are a vector
+// each, from which a place selects an element of one of four columns. No element has to be moved before.
+
+using Tf32Columns = __m512i[columns / 4];
+
+template <unsigned registers>
+WIDE_INLINE void read_sparse_tf32(const uint32_t* const* b, Tf32Columns (&numbers)[registers]) {
+#pragma GCC unroll 4
+  for (unsigned i = 0; i < registers; ++i)
+#pragma GCC unroll 2
+    for (unsigned half = 0; half < columns / 4; ++half)
+      numbers[i][half] = _mm512_castps_si512(
+          even_elements<Kind::tf32>(_mm512_loadu_si512(b[i] + half * words_of_vector)));
+}
+
+// Adds the products of element `k` of A, as stored.
+template <unsigned registers>
+WIDE_INLINE void add_sparse_tf32(__m512 a, const Tf32Columns (&numbers)[registers], const __m512i (&metadata)[4],
+                                 unsigned k, __m512 (&sums)[columns]) {
+#pragma GCC unroll 4
+  for (unsigned column = 0; column < columns / 2; ++column) {
+    const __m512i places = sparse_places<Kind::tf32>(metadata, k, k % 2 * 2 + column * 4);
+#pragma GCC unroll 2
+    for (unsigned half = 0; half < columns / 4; ++half) {
+      const __m512 selected = _mm512_permutexvar_ps(places, _mm512_castsi512_ps(numbers[k / 2][half]));
+      sums[half * 4 + column] = _mm512_fmadd_ps(a, selected, sums[half * 4 + column]);
+    }
+  }
 }
 
 } // namespace ptxrewrite::emulator::wide

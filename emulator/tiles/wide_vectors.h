@@ -194,18 +194,32 @@ WIDE_INLINE __m512i add_clamped(__m512i sum, __m512i before) {
 
 // --- sparse A ---
 
-// The words of metadata with the indices of each row, in the order of the indices.
+// Of a vector of rows: the lane that has the first word of each row's metadata, and how far its indices are shifted.
+struct PlacesOfMetadata {
+  constexpr PlacesOfMetadata() {
+    for (unsigned i = 0; i < words_of_vector; ++i) {
+      const unsigned row = i % 4 * 4 + i / 4;
+      lanes[i] = row % 8 * 4;
+      shifts[i] = row / 8 * 16;
+    }
+  }
+  alignas(64) uint32_t lanes[words_of_vector] = {}, shifts[words_of_vector] = {};
+};
+inline constexpr PlacesOfMetadata places_of_metadata;
+
+// The words of metadata with the indices of each row, in the order of the indices; the upper halves are not for use.
 template <unsigned indices> WIDE_INLINE void read_metadata(const WideOperands& operands, __m512i (&metadata)[4]) {
-  constexpr unsigned lanes = indices < 8 ? 1 : indices / 8;
-  __m512i all[4]; // of each of four lanes
-  load_lines(operands.metadata, operands.metadata, all);
-  all[2] = _mm512_srli_epi32(all[2], 16);
-  all[3] = _mm512_srli_epi32(all[3], 16);
-  transpose_words(all);
-  alignas(64) __m512i stored_words[4] = {all[0], all[1], all[2], all[3]};
+  constexpr unsigned count = indices < 8 ? 1 : indices / 8;
+  const __m512i lower = _mm512_loadu_si512(operands.metadata);
+  const __m512i upper = _mm512_loadu_si512(operands.metadata + words_of_vector);
+  const __m512i lanes = _mm512_load_si512(places_of_metadata.lanes);
+  const __m512i shifts = _mm512_load_si512(places_of_metadata.shifts);
 #pragma GCC unroll 4
-  for (unsigned i = 0; i < 4; ++i)
-    metadata[i] = stored_words[(operands.selector * lanes + i) % 4];
+  for (unsigned i = 0; i < count; ++i) {
+    const auto lane = static_cast<int>((operands.selector * count + i) % 4);
+    const __m512i words = _mm512_permutex2var_epi32(lower, _mm512_add_epi32(lanes, _mm512_set1_epi32(lane)), upper);
+    metadata[i] = _mm512_srlv_epi32(words, shifts);
+  }
 }
 
 // --- results ---
