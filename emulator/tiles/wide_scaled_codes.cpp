@@ -1,6 +1,6 @@
 // Block-scaled mma.sync of e2m1, two in a byte, with two or four scales in each row of A and column of B, by whole
 // warps.
-#include "emulator/tiles/wide_vectors.h"
+#include "emulator/tiles/wide_sparse.h"
 
 namespace ptxrewrite::emulator {
 
@@ -26,16 +26,26 @@ constexpr unsigned place_of(unsigned k, unsigned column) {
   return (half * codes_of_word + k % codes_of_word) * words_of_half + word + k % codes_of_line / codes_of_word;
 }
 
-// The scales of the elements of each word of four columns, where a column has `elements`.
-template <unsigned count, unsigned elements> WIDE_INLINE __m512 scales_of_words(const float* scales, unsigned half) {
-  alignas(64) float of_words[words_of_half];
-#pragma GCC unroll 16
-  for (unsigned word = 0; word < words_of_half; ++word) {
-    const unsigned column = half % 2 * 4 + word / words_of_line;
-    const unsigned k = half / 2 * codes_of_line + word % words_of_line * codes_of_word;
-    of_words[word] = scales[column * count + k * count / elements];
+// For each line and word of four columns, where a column has `elements` and `count` scales: the place of the word's
+// scale among those of these columns.
+template <unsigned count, unsigned elements> struct PlacesOfScales {
+  static constexpr unsigned lines = elements / codes_of_line;
+  constexpr PlacesOfScales() {
+    for (unsigned line = 0; line < lines; ++line)
+      for (unsigned word = 0; word < words_of_half; ++word) {
+        const unsigned k = line * codes_of_line + word % words_of_line * codes_of_word;
+        of_words[line][word] = word / words_of_line * count + k * count / elements;
+      }
   }
-  return _mm512_load_ps(of_words);
+  alignas(64) uint32_t of_words[lines][words_of_half] = {};
+};
+template <unsigned count, unsigned elements> constexpr PlacesOfScales<count, elements> places_of_scales;
+
+// The scales of the elements of each word of four columns.
+template <unsigned count, unsigned elements> WIDE_INLINE __m512 scales_of_words(const float* scales, unsigned half) {
+  const float* of_columns = scales + half % 2 * 4 * count;
+  const __m512 all = count == 4 ? _mm512_loadu_ps(of_columns) : _mm512_castps256_ps512(_mm256_loadu_ps(of_columns));
+  return _mm512_permutexvar_ps(_mm512_load_si512(places_of_scales<count, elements>.of_words[half / 2]), all);
 }
 
 template <unsigned count> WIDE_INLINE void read_b(const WideOperands& operands, float* b) {
@@ -49,61 +59,74 @@ template <unsigned count> WIDE_INLINE void read_b(const WideOperands& operands, 
   }
 }
 
-// The scales of a block of each row, in the order of a vector of rows.
-template <unsigned count> WIDE_INLINE __m512 scales_of_rows(const float* scales, unsigned block) {
-  const __m512i rows_in_order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  const __m512i places = _mm512_mullo_epi32(rows_in_order, _mm512_set1_epi32(count));
-  return _mm512_i32gather_ps(places, scales + block, sizeof(float));
+// The scales of each block of the rows, in the order of a vector of rows.
+template <unsigned count> WIDE_INLINE void read_scales_of_rows(const float* scales, __m512 (&of_blocks)[count]) {
+  if constexpr (count == 4) {
+    __m512i rows_of[4];
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < 4; ++i)
+      rows_of[i] = _mm512_loadu_si512(scales + i * words_of_vector);
+    transpose_words(rows_of);
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < 4; ++i)
+      of_blocks[i] = _mm512_castsi512_ps(rows_of[i]);
+  } else {
+    static_assert(count == 2);
+    const __m512i even = _mm512_setr_epi32(0, 8, 16, 24, 2, 10, 18, 26, 4, 12, 20, 28, 6, 14, 22, 30);
+    const __m512 upper = _mm512_loadu_ps(scales), lower = _mm512_loadu_ps(scales + words_of_vector);
+    of_blocks[0] = _mm512_permutex2var_ps(upper, even, lower);
+    of_blocks[1] = _mm512_permutex2var_ps(upper, _mm512_add_epi32(even, _mm512_set1_epi32(1)), lower);
+  }
 }
 
 // --- sparse A: pairs of elements are stored, each one of four (sparse_metadata.h) ---
 
 constexpr unsigned pairs_of_word = codes_of_word / 2, indices_of_word = 8;
 
-// Scaled numbers of B: for each word the first elements of its four pairs, then the second ones, at place_of_pairs().
-constexpr unsigned place_of_pairs(unsigned word, unsigned element, unsigned column) {
-  const unsigned half = word / words_of_line * 2 + column / 4;
-  return ((half * 2 + element) * words_of_line + word % words_of_line) * words_of_half + column % 4 * pairs_of_word;
+// Scaled numbers of B: for each line the first elements of the pairs of each column, then the second ones. Pair `i` of
+// word `w` is at place 4 * i + w, so that what metadata select is bits 2 and 3 of a place.
+constexpr unsigned place_of_line(unsigned line, unsigned element, unsigned column) {
+  return ((line * 2 + element) * columns + column) * words_of_vector;
 }
 
+// A line has one scale: it has as many elements as each of four scales, or half as many as each of two.
 template <unsigned count> WIDE_INLINE void read_pairs_of_b(const WideOperands& operands, float* b) {
+  const __m512i pairs_in_order = _mm512_setr_epi32(0, 0, 0, 0, 8, 8, 8, 8, 16, 16, 16, 16, 24, 24, 24, 24); // bits
+#pragma GCC unroll 4
+  for (unsigned line = 0; line < 2 * parts; ++line)
 #pragma GCC unroll 8
-  for (unsigned half = 0; half < 4 * parts; ++half) {
-    const __m512 of_words = scales_of_words<count, 2 * stored>(operands.b_scales, half);
-    const __m512i words = _mm512_loadu_si512(operands.b[half / 2] + half % 2 * words_of_half);
+    for (unsigned column = 0; column < columns; ++column) {
+      const auto* words = reinterpret_cast<const __m128i_u*>(operands.b[line]) + column;
+      const __m512i pairs = _mm512_srlv_epi32(_mm512_broadcast_i32x4(_mm_loadu_si128(words)), pairs_in_order);
+      const __m512 scale = _mm512_set1_ps(operands.b_scales[column * count + line * count / (2 * parts)]);
 #pragma GCC unroll 2
-    for (unsigned element = 0; element < 2; ++element) {
-      __m512i pairs[4];
-#pragma GCC unroll 4
-      for (unsigned i = 0; i < pairs_of_word; ++i)
-        pairs[i] = _mm512_castps_si512(_mm512_mul_ps(elements_of(words, 2 * i + element), of_words));
-      transpose_words(pairs);
-#pragma GCC unroll 4
-      for (unsigned i = 0; i < words_of_line; ++i)
-        _mm512_store_si512(b + ((half * 2 + element) * words_of_line + i) * words_of_half, pairs[i]);
+      for (unsigned element = 0; element < 2; ++element)
+        _mm512_store_ps(b + place_of_line(line, element, column), _mm512_mul_ps(elements_of(pairs, element), scale));
     }
-  }
+}
+
+// For each row the place in a line of the pair that stored pair `pair` is multiplied by.
+WIDE_INLINE __m512i places_of_pair(const __m512i (&metadata)[4], unsigned pair) {
+  constexpr int select_and_add = 0xea;                     // (a & b) | c
+  using Words = uint32_t __attribute__((vector_size(64))); // shifts by numbers that unrolling makes constants
+  const auto words = (Words)metadata[pair / indices_of_word];
+  const unsigned shift = pair % indices_of_word * 2;
+  const auto index = (__m512i)(shift == 0 ? words << 2 : words >> (shift - 2));
+  return _mm512_ternarylogic_epi32(index, _mm512_set1_epi32(3 << 2),
+                                   _mm512_set1_epi32(static_cast<int>(pair / 2 % words_of_line)), select_and_add);
 }
 
 // --- the products ---
 
 // Adds the products of element `k` of each row, as stored.
 template <bool sparse>
-WIDE_INLINE void add_products(__m512 a, const float* b, const __m512i (&metadata)[4], unsigned k,
-                              __m512 (&sums)[columns]) {
-  if constexpr (!sparse) {
+WIDE_INLINE void add_products(__m512 a, const float* b, __m512i places, unsigned k, __m512 (&sums)[columns]) {
 #pragma GCC unroll 8
-    for (unsigned column = 0; column < columns; ++column)
-      sums[column] = _mm512_fmadd_ps(a, _mm512_set1_ps(b[place_of(k, column)]), sums[column]);
-  } else {
-    using Words = uint32_t __attribute__((vector_size(64))); // shifts by numbers that unrolling makes constants
-    const unsigned pair = k / 2;
-    const auto index = (__m512i)((Words)metadata[pair / indices_of_word] >> (pair % indices_of_word * 2));
-#pragma GCC unroll 8
-    for (unsigned column = 0; column < columns; ++column) {
-      const __m512 four = _mm512_broadcast_f32x4(_mm_load_ps(b + place_of_pairs(pair / 2, k % 2, column)));
-      sums[column] = _mm512_fmadd_ps(a, _mm512_permutevar_ps(four, index), sums[column]);
-    }
+  for (unsigned column = 0; column < columns; ++column) {
+    const __m512 right = sparse
+                             ? _mm512_permutexvar_ps(places, _mm512_load_ps(b + place_of_line(k / 16, k % 2, column)))
+                             : _mm512_set1_ps(b[place_of(k, column)]);
+    sums[column] = _mm512_fmadd_ps(a, right, sums[column]);
   }
 }
 
@@ -118,6 +141,8 @@ template <unsigned count, bool sparse>
     read_b<count>(operands, b);
   }
   leave_in_memory(b);
+  __m512 scales[count];
+  read_scales_of_rows(operands.a_scales, scales);
   __m512 sums[columns];
   read_sums(operands.c, sums);
 #pragma GCC unroll 2
@@ -125,13 +150,14 @@ template <unsigned count, bool sparse>
     __m512i words[words_of_line];
     load_lines(operands.a[2 * part], operands.a[2 * part + 1], words);
     transpose_words(words);
-    __m512 scales = _mm512_setzero_ps();
+    __m512i places = _mm512_setzero_si512();
 #pragma GCC unroll 32
     for (unsigned i = 0; i < codes_of_line; ++i) {
       const unsigned k = part * codes_of_line + i;
-      if (k % (stored / count) == 0) scales = scales_of_rows<count>(operands.a_scales, k * count / stored);
-      const __m512 a = _mm512_mul_ps(elements_of(words[i / codes_of_word], i % codes_of_word), scales);
-      add_products<sparse>(a, b, metadata, k, sums);
+      if (sparse && k % 2 == 0) places = places_of_pair(metadata, k / 2);
+      const __m512 a =
+          _mm512_mul_ps(elements_of(words[i / codes_of_word], i % codes_of_word), scales[k * count / stored]);
+      add_products<sparse>(a, b, places, k, sums);
     }
   }
   write_sums(operands.d, sums);
