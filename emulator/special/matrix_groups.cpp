@@ -306,11 +306,11 @@ void multiply_extreme(const MatrixProduct& product, const ScaledFactors& scaled,
 }
 
 const MicroOp* multiply_scaled_groups(Warp& warp, const MicroOp& op) {
+  if (multiply_whole_warp(warp, op)) return &op + 1;
   return execute_together(warp, op, {}, [](const Collective& all) {
     const MatrixProduct& product = all.description<MatrixProduct>();
     const Scales scales(all);
     const bool are_moderate = scales.are_moderate(product.scale_count);
-    if (are_moderate && multiply_whole_warp(all.warp(), all.op(), scales.a, scales.b)) return;
     ScaledFactors scaled(all, scales);
     float sums[most_rows * tile_columns];
     read_sums(all, product.first_of_c(), product.c, sums);
@@ -430,6 +430,7 @@ WideMethod method_of(const MatrixProduct& product, bool opaque_layout) {
   form.is_packed = opaque_layout;
   form.rounding = product.rounding;
   form.scale_count = product.scale_count;
+  form.scale_type = product.scale_type;
   form.in_quads = product.a.matrices != 1;
   form.a_in_columns = product.a_in_columns;
   form.b_in_rows = product.b_in_rows;
@@ -438,10 +439,15 @@ WideMethod method_of(const MatrixProduct& product, bool opaque_layout) {
   return wide_method(form);
 }
 
-bool multiply_whole_warp(Warp& warp, const MicroOp& op, const float* a_scales, const float* b_scales) {
+// `by_pairs`: read_scales().
+WideScales listed_scales(const Warp& warp, const LaneRef* list, bool by_pairs) {
+  const unsigned byte = *warp.lanes<uint16_t>(list[1]), thread = *warp.lanes<uint16_t>(list[2]);
+  return {warp.lanes<uint32_t>(list[0]), by_pairs ? thread % 2 * 2 : thread % 4, byte % 4};
+}
+
+bool multiply_whole_warp(Warp& warp, const MicroOp& op) {
   if (warp.mask != full_mask) return false;
-  const auto& product =
-      *static_cast<const MatrixProduct*>(warp.activation->function->descriptions[op.auxiliary].get());
+  const auto& product = *static_cast<const MatrixProduct*>(warp.activation->function->descriptions[op.auxiliary].get());
   if (!product.wide || !product.lanes || selected_sums(*warp.block->launch->request, product.hopper_sums)) return false;
   uint32_t* lanes[ListedLanes::most];
   product.lanes.find(warp, lanes);
@@ -449,7 +455,13 @@ bool multiply_whole_warp(Warp& warp, const MicroOp& op, const float* a_scales, c
   uint32_t** const b = a + product.a.registers;
   uint32_t** const c = b + product.b.registers;
   const uint32_t* metadata = product.sparse ? c[product.c.registers] : nullptr;
-  return product.wide.run(product.wide, {lanes, a, b, c, metadata, product.selector, a_scales, b_scales});
+  WideOperands operands{lanes, a, b, c, metadata, product.selector};
+  if (product.scale_count) {
+    const LaneRef* list = warp.activation->function->lists.data() + op.extra + product.first_of_scales();
+    operands.a_scales = listed_scales(warp, list, true);
+    operands.b_scales = listed_scales(warp, list + 3, false);
+  }
+  return product.wide.run(product.wide, operands);
 }
 
 Handler group_product_handler(const MatrixProduct& product) {

@@ -82,9 +82,8 @@ const AlignedSums* aligned_sums(const Collective& all);
 // The method for whole warps, if there is one. `opaque_layout`: wmma.
 WideMethod method_of(const MatrixProduct& product, bool opaque_layout);
 // Carries the product out by its method for whole warps. False, and nothing is done, if it has none, lanes come from
-// several places, or not all results are wanted. Scales: of block-scaled products, WideOperands. Called before lanes
-// are collected, which a whole warp needs not.
-bool multiply_whole_warp(Warp& warp, const MicroOp& op, const float* a_scales = nullptr,
-                         const float* b_scales = nullptr);
+// several places, not all results are wanted, or the method is not for these operands. Called before lanes are
+// collected, which a whole warp needs not.
+bool multiply_whole_warp(Warp& warp, const MicroOp& op);
 
 } // namespace ptxrewrite::emulator

@@ -1,5 +1,6 @@
 #include "emulator/semantics/host_vectors.h"
 #include "emulator/tiles/decode_numbers.h"
+#include "emulator/tiles/wide_scales.h"
 #include "emulator/tiles/wide_sparse.h"
 #include "emulator/tiles/wide_vectors.h"
 
@@ -49,12 +50,6 @@ WIDE_INLINE void multiply_lines(__m512i (&words)[4], const float* b, const __m51
   }
 }
 
-// In the order of a vector of rows (wide_vectors.h).
-WIDE_INLINE __m512 row_scales(const float* scales) {
-  const __m512i places = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  return _mm512_permutexvar_ps(places, _mm512_loadu_ps(scales));
-}
-
 // Multiplies numbers of B, `lines` times eight elements of each column, by the scales of their columns.
 WIDE_INLINE void scale_columns(const float* scales, unsigned lines, float* b) {
   constexpr unsigned line = words_of_vector / 2; // two columns in a vector
@@ -72,17 +67,26 @@ template <Kind kind, unsigned parts, bool half_sums, bool sparse, bool scaled = 
 [[WIDE_TARGET]] bool multiply_numbers(const WideMethod& method, const WideOperands& operands) {
   constexpr unsigned lines = kind == Kind::codes ? 2 : 1; // of a register, once codes have become bf16
   constexpr unsigned line = line_of(kind);
+  __m512 scales = _mm512_setzero_ps(); // of the rows
+  alignas(64) float b_scales[words_of_vector];
+  if constexpr (scaled) {
+    const __m512i of_rows = read_scales(operands.a_scales, lanes_of_scales.of_rows);
+    const __m512i of_columns = read_scales(operands.b_scales, lanes_of_scales.of_columns);
+    if (!are_moderate<1>(method.scale_type, of_rows) || !are_moderate<1>(method.scale_type, of_columns)) return false;
+    scales = scales_of_block(method.scale_type, of_rows, 0);
+    _mm512_store_ps(b_scales, scales_of_block(method.scale_type, of_columns, 0));
+    leave_in_memory(b_scales);
+  }
   alignas(64) float b[sparse ? numbers_of_sparse_b<kind, 2 * parts>() : parts * lines * line * columns];
   if constexpr (sparse) {
-    decode_sparse_b<kind, 2 * parts>(method, operands.b, b, scaled ? operands.b_scales : nullptr);
+    decode_sparse_b<kind, 2 * parts>(method, operands.b, b, scaled ? b_scales : nullptr);
   } else {
 #pragma GCC unroll 2
     for (unsigned i = 0; i < parts; ++i)
       decode_b<kind>(method, operands.b[i], b + i * lines * line * columns);
-    if constexpr (scaled) scale_columns(operands.b_scales, parts * lines, b);
+    if constexpr (scaled) scale_columns(b_scales, parts * lines, b);
   }
   leave_in_memory(b);
-  const __m512 scales = scaled ? row_scales(operands.a_scales) : _mm512_setzero_ps();
   __m512i metadata[4];
   if constexpr (sparse) read_metadata<(kind == Kind::tf32 ? 2 : 1) * parts * lines * line>(operands, metadata);
   __m512 sums[columns];
@@ -222,7 +226,7 @@ WideMethod method_of_form(const WideForm& form) {
     return method;
   case ScalarType::tf32:
     if (form.b_type == form.a_type)
-      method.run = !form.sparse           ? run_of<Kind::tf32>(form)
+      method.run = !form.sparse          ? run_of<Kind::tf32>(form)
                    : parts_of(form) == 1 ? &multiply_sparse_tf32<1>
                                          : &multiply_sparse_tf32<2>;
     return method;
@@ -247,6 +251,7 @@ WideMethod method_of_form(const WideForm& form) {
 WideMethod wide_method(const WideForm& form) {
   if (!host_has_wide_products()) return {};
   WideMethod method = method_of_form(form);
+  method.scale_type = form.scale_type;
   if (method && form.m == rows && !form.is_packed && !form.scale_count) method.group = wide_group(form);
   return method;
 }

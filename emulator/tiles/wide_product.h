@@ -17,11 +17,19 @@ struct WideForm {
   bool has_half_sums = false; // C and D are f16
   bool saturates = false;     // integers
   bool sparse = false;
-  unsigned scale_count = 0;                     // for each row of A and column of B; 0: none
+  unsigned scale_count = 0; // for each row of A and column of B; 0: none
+  ir::ScalarType scale_type = ir::ScalarType::none;
   bool is_packed = false;                       // wmma
   int rounding = 0;                             // of <cfenv>; f64
   bool in_quads = false;                        // the four products of m8n8k4 of f16
   bool a_in_columns = false, b_in_rows = false; // layouts, of these
+};
+
+// The scales of one matrix of a block-scaled product: a register of 32 lanes, the first of the lanes that have them,
+// and the first byte in each.
+struct WideScales {
+  const uint32_t* lanes = nullptr;
+  unsigned lane = 0, byte = 0;
 };
 
 // Registers of 32 lanes each, of 64 bits for f64. A: for each 16 bytes along k (f64: 32) eight rows, then the next
@@ -35,8 +43,7 @@ struct WideOperands {
   const uint32_t* const* c;
   const uint32_t* metadata; // sparse A
   unsigned selector;
-  const float* a_scales = nullptr; // [row * scale_count + block along k], if the form has scales
-  const float* b_scales = nullptr; // [column * scale_count + block along k]
+  WideScales a_scales = {}, b_scales = {}; // if the form has scales
 };
 
 struct CodeTable; // numbers for each code of a byte
@@ -54,12 +61,13 @@ struct WideGroup {
 // A way to carry out products of one form.
 struct WideMethod {
   // nullptr: there is none. False, and nothing is done, if the operands are not for this method, which is so for some
-  // of f64 alone.
+  // of f64 and for extreme scales.
   bool (*run)(const WideMethod& method, const WideOperands& operands) = nullptr;
   const WideGroup* group = nullptr; // nullptr: there is none
   const CodeTable* a_table = nullptr;
   const CodeTable* b_table = nullptr;
   bool a_signed = false, saturates = false; // integers
+  ir::ScalarType scale_type = ir::ScalarType::none;
 
   explicit operator bool() const { return run != nullptr; }
 };

@@ -1,5 +1,6 @@
 // Block-scaled mma.sync of e2m1, two in a byte, with two or four scales in each row of A and column of B, by whole
 // warps.
+#include "emulator/tiles/wide_scales.h"
 #include "emulator/tiles/wide_sparse.h"
 
 namespace ptxrewrite::emulator {
@@ -26,56 +27,29 @@ constexpr unsigned place_of(unsigned k, unsigned column) {
   return (half * codes_of_word + k % codes_of_word) * words_of_half + word + k % codes_of_line / codes_of_word;
 }
 
-// For each line and word of four columns, where a column has `elements` and `count` scales: the place of the word's
-// scale among those of these columns.
-template <unsigned count, unsigned elements> struct PlacesOfScales {
+// For each line and word of four columns, where a column has `elements` and `count` scales: the first bit of the word's
+// scale.
+template <unsigned count, unsigned elements> struct BitsOfScales {
   static constexpr unsigned lines = elements / codes_of_line;
-  constexpr PlacesOfScales() {
+  constexpr BitsOfScales() {
     for (unsigned line = 0; line < lines; ++line)
-      for (unsigned word = 0; word < words_of_half; ++word) {
-        const unsigned k = line * codes_of_line + word % words_of_line * codes_of_word;
-        of_words[line][word] = word / words_of_line * count + k * count / elements;
-      }
+      for (unsigned word = 0; word < words_of_half; ++word)
+        of_words[line][word] = (line * codes_of_line + word % words_of_line * codes_of_word) * count / elements * 8;
   }
   alignas(64) uint32_t of_words[lines][words_of_half] = {};
 };
-template <unsigned count, unsigned elements> constexpr PlacesOfScales<count, elements> places_of_scales;
+template <unsigned count> constexpr BitsOfScales<count, stored> bits_of_scales;
 
-// The scales of the elements of each word of four columns.
-template <unsigned count, unsigned elements> WIDE_INLINE __m512 scales_of_words(const float* scales, unsigned half) {
-  const float* of_columns = scales + half % 2 * 4 * count;
-  const __m512 all = count == 4 ? _mm512_loadu_ps(of_columns) : _mm512_castps256_ps512(_mm256_loadu_ps(of_columns));
-  return _mm512_permutexvar_ps(_mm512_load_si512(places_of_scales<count, elements>.of_words[half / 2]), all);
-}
-
-template <unsigned count> WIDE_INLINE void read_b(const WideOperands& operands, float* b) {
+template <unsigned count> WIDE_INLINE void read_b(const WideMethod& method, const WideOperands& operands, float* b) {
 #pragma GCC unroll 4
   for (unsigned half = 0; half < 2 * parts; ++half) {
-    const __m512 of_words = scales_of_words<count, stored>(operands.b_scales, half);
+    const __m512i all = read_scales(operands.b_scales, lanes_of_scales.of_words[half % 2]);
+    const __m512 of_words = decode_scales(
+        method.scale_type, _mm512_srlv_epi32(all, _mm512_load_si512(bits_of_scales<count>.of_words[half / 2])));
     const __m512i words = _mm512_loadu_si512(operands.b[half / 2] + half % 2 * words_of_half);
 #pragma GCC unroll 8
     for (unsigned i = 0; i < codes_of_word; ++i)
       _mm512_store_ps(b + (half * codes_of_word + i) * words_of_half, _mm512_mul_ps(elements_of(words, i), of_words));
-  }
-}
-
-// The scales of each block of the rows, in the order of a vector of rows.
-template <unsigned count> WIDE_INLINE void read_scales_of_rows(const float* scales, __m512 (&of_blocks)[count]) {
-  if constexpr (count == 4) {
-    __m512i rows_of[4];
-#pragma GCC unroll 4
-    for (unsigned i = 0; i < 4; ++i)
-      rows_of[i] = _mm512_loadu_si512(scales + i * words_of_vector);
-    transpose_words(rows_of);
-#pragma GCC unroll 4
-    for (unsigned i = 0; i < 4; ++i)
-      of_blocks[i] = _mm512_castsi512_ps(rows_of[i]);
-  } else {
-    static_assert(count == 2);
-    const __m512i even = _mm512_setr_epi32(0, 8, 16, 24, 2, 10, 18, 26, 4, 12, 20, 28, 6, 14, 22, 30);
-    const __m512 upper = _mm512_loadu_ps(scales), lower = _mm512_loadu_ps(scales + words_of_vector);
-    of_blocks[0] = _mm512_permutex2var_ps(upper, even, lower);
-    of_blocks[1] = _mm512_permutex2var_ps(upper, _mm512_add_epi32(even, _mm512_set1_epi32(1)), lower);
   }
 }
 
@@ -90,7 +64,9 @@ constexpr unsigned place_of_line(unsigned line, unsigned element, unsigned colum
 }
 
 // A line has one scale: it has as many elements as each of four scales, or half as many as each of two.
-template <unsigned count> WIDE_INLINE void read_pairs_of_b(const WideOperands& operands, float* b) {
+template <unsigned count>
+WIDE_INLINE void read_pairs_of_b(const WideOperands& operands, const float (&scales)[count][words_of_vector],
+                                 float* b) {
   const __m512i pairs_in_order = _mm512_setr_epi32(0, 0, 0, 0, 8, 8, 8, 8, 16, 16, 16, 16, 24, 24, 24, 24); // bits
 #pragma GCC unroll 4
   for (unsigned line = 0; line < 2 * parts; ++line)
@@ -98,7 +74,7 @@ template <unsigned count> WIDE_INLINE void read_pairs_of_b(const WideOperands& o
     for (unsigned column = 0; column < columns; ++column) {
       const auto* words = reinterpret_cast<const __m128i_u*>(operands.b[line]) + column;
       const __m512i pairs = _mm512_srlv_epi32(_mm512_broadcast_i32x4(_mm_loadu_si128(words)), pairs_in_order);
-      const __m512 scale = _mm512_set1_ps(operands.b_scales[column * count + line * count / (2 * parts)]);
+      const __m512 scale = _mm512_set1_ps(scales[line * count / (2 * parts)][column]);
 #pragma GCC unroll 2
       for (unsigned element = 0; element < 2; ++element)
         _mm512_store_ps(b + place_of_line(line, element, column), _mm512_mul_ps(elements_of(pairs, element), scale));
@@ -131,18 +107,29 @@ WIDE_INLINE void add_products(__m512 a, const float* b, __m512i places, unsigned
 }
 
 template <unsigned count, bool sparse>
-[[WIDE_TARGET]] bool multiply_codes(const WideMethod&, const WideOperands& operands) {
+[[WIDE_TARGET]] bool multiply_codes(const WideMethod& method, const WideOperands& operands) {
+  const __m512i of_rows = read_scales(operands.a_scales, lanes_of_scales.of_rows);
+  const __m512i of_columns = read_scales(operands.b_scales, lanes_of_scales.of_columns);
+  if (!are_moderate<count>(method.scale_type, of_rows) || !are_moderate<count>(method.scale_type, of_columns))
+    return false;
   alignas(64) float b[stored * columns * (sparse ? 2 : 1)];
   __m512i metadata[4];
   if constexpr (sparse) {
-    read_pairs_of_b<count>(operands, b);
+    alignas(64) float b_scales[count][words_of_vector];
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < count; ++i)
+      _mm512_store_ps(b_scales[i], scales_of_block(method.scale_type, of_columns, i));
+    leave_in_memory(b_scales);
+    read_pairs_of_b<count>(operands, b_scales, b);
     read_metadata<stored / 2>(operands, metadata);
   } else {
-    read_b<count>(operands, b);
+    read_b<count>(method, operands, b);
   }
   leave_in_memory(b);
   __m512 scales[count];
-  read_scales_of_rows(operands.a_scales, scales);
+#pragma GCC unroll 4
+  for (unsigned i = 0; i < count; ++i)
+    scales[i] = scales_of_block(method.scale_type, of_rows, i);
   __m512 sums[columns];
   read_sums(operands.c, sums);
 #pragma GCC unroll 2

@@ -151,8 +151,8 @@ WIDE_INLINE void read_sparse_tf32(const uint32_t* const* b, Tf32Columns (&number
   for (unsigned i = 0; i < registers; ++i)
 #pragma GCC unroll 2
     for (unsigned half = 0; half < columns / 4; ++half)
-      numbers[i][half] = _mm512_castps_si512(
-          even_elements<Kind::tf32>(_mm512_loadu_si512(b[i] + half * words_of_vector)));
+      numbers[i][half] =
+          _mm512_castps_si512(even_elements<Kind::tf32>(_mm512_loadu_si512(b[i] + half * words_of_vector)));
 }
 
 // Adds the products of element `k` of A, as stored.
