@@ -58,6 +58,10 @@ template <int rounding> WIDE_INLINE __m512d multiply_add(double a, __m512d b, __
   return _mm512_fmadd_round_pd(_mm512_set1_pd(a), b, sums, rounding);
 }
 
+// Rows that are multiplied together: enough for the processor's multipliers. Where the first ones of an instruction are
+// finished while the last ones are multiplied, the next instruction on the same sums need not wait.
+template <unsigned blocks> constexpr unsigned rows_together = blocks == 1 ? 4 : 8;
+
 // A NaN's payload depends on the order of an instruction's operands: such products take the general way.
 template <unsigned blocks, unsigned parts, bool is_packed, int rounding>
 [[WIDE_TARGET]] bool multiply_doubles(const WideMethod&, const WideOperands& operands) {
@@ -72,23 +76,28 @@ template <unsigned blocks, unsigned parts, bool is_packed, int rounding>
   for (unsigned part = 0; part < parts; ++part) {
     __m512d b[of_line];
     is_packed ? load_packed_b(operands.b[part], b) : load_b(operands.b[part], b);
+#pragma GCC unroll 2
+    for (unsigned group = 0; group < all_rows; group += rows_together<blocks>)
 #pragma GCC unroll 4
-    for (unsigned i = 0; i < of_line; ++i)
-#pragma GCC unroll 16
-      for (unsigned row = 0; row < all_rows; ++row) {
-        const auto* a = reinterpret_cast<const double*>(operands.a[part * blocks + row / rows_of_block]);
-        sums[row] = multiply_add<rounding>(a[row % rows_of_block * of_line + i], b[i], sums[row]);
-      }
+      for (unsigned i = 0; i < of_line; ++i)
+#pragma GCC unroll 8
+        for (unsigned row_of_group = 0; row_of_group < rows_together<blocks>; ++row_of_group) {
+          const unsigned row = group + row_of_group;
+          const auto* a = reinterpret_cast<const double*>(operands.a[part * blocks + row / rows_of_block]);
+          sums[row] = multiply_add<rounding>(a[row % rows_of_block * of_line + i], b[i], sums[row]);
+        }
   }
   __mmask8 has_nan = 0;
 #pragma GCC unroll 8
   for (unsigned row = 0; row < all_rows; row += 2)
     has_nan |= _mm512_cmp_pd_mask(sums[row], sums[row + 1], _CMP_UNORD_Q);
   if (has_nan) return false;
-#pragma GCC unroll 16
-  for (unsigned row = 0; row < all_rows; ++row) {
-    const unsigned block = row / rows_of_block;
-    store_row(operands.d[2 * block], operands.d[2 * block + 1], row % rows_of_block, sums[row]);
+#pragma GCC unroll 2
+  for (unsigned block = 0; block < blocks; ++block) {
+    uint32_t *even_columns = operands.d[2 * block], *odd_columns = operands.d[2 * block + 1];
+#pragma GCC unroll 8
+    for (unsigned row = 0; row < rows_of_block; ++row)
+      store_row(even_columns, odd_columns, row, sums[block * rows_of_block + row]);
   }
   return true;
 }
