@@ -12,7 +12,111 @@ using namespace wide;
 
 constexpr unsigned of_line = 4, rows_of_block = 8; // elements of a line, which a row of A and a column of B have in a
                                                    // register; rows of a register
+constexpr unsigned of_vector = 8;
 
+constexpr int to_nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+
+// The host rounds to nearest unless told otherwise, and then may read an operand in the same instruction.
+template <int rounding> WIDE_INLINE __m512d multiply_add(__m512d a, __m512d b, __m512d sums) {
+  if constexpr (rounding == to_nearest) return _mm512_fmadd_pd(a, b, sums);
+  return _mm512_fmadd_round_pd(a, b, sums, rounding);
+}
+
+WIDE_INLINE __m512d load_doubles(const uint32_t* lanes, unsigned vector) {
+  return _mm512_loadu_pd(reinterpret_cast<const double*>(lanes) + vector * of_vector);
+}
+
+// A NaN's payload depends on the order of an instruction's operands: products with one take the general way.
+
+// --- eight rows ---
+//
+// A vector holds two rows of C or D as a register has them: four columns each, the even or the odd ones. Thus sums need
+// no shuffles, and there are few loads: a processor that has many of them before it does not see the next instruction.
+
+constexpr unsigned pairs_of_block = rows_of_block / 2;
+
+// The even columns of a row of B twice, and the odd ones.
+struct RowOfB {
+  __m512d even, odd;
+};
+
+// Transposes a register of B, whose vectors have two lines each: of an even column and of an odd one.
+WIDE_INLINE void load_b(const uint32_t* lanes, RowOfB (&b)[of_line]) {
+  const __m512i even0 = _mm512_set_epi64(9, 8, 1, 0, 9, 8, 1, 0), odd0 = _mm512_set_epi64(13, 12, 5, 4, 13, 12, 5, 4);
+  const __m512i even2 = _mm512_set_epi64(11, 10, 3, 2, 11, 10, 3, 2),
+                odd2 = _mm512_set_epi64(15, 14, 7, 6, 15, 14, 7, 6);
+  const __m512d lines[] = {load_doubles(lanes, 0), load_doubles(lanes, 1), load_doubles(lanes, 2),
+                           load_doubles(lanes, 3)};
+#pragma GCC unroll 2
+  for (unsigned i = 0; i < 2; ++i) {
+    const __m512d left = i ? _mm512_unpackhi_pd(lines[0], lines[1]) : _mm512_unpacklo_pd(lines[0], lines[1]);
+    const __m512d right = i ? _mm512_unpackhi_pd(lines[2], lines[3]) : _mm512_unpacklo_pd(lines[2], lines[3]);
+    b[i] = {_mm512_permutex2var_pd(left, even0, right), _mm512_permutex2var_pd(left, odd0, right)};
+    b[2 + i] = {_mm512_permutex2var_pd(left, even2, right), _mm512_permutex2var_pd(left, odd2, right)};
+  }
+}
+
+// wmma: B is packed, a row behind the other.
+WIDE_INLINE void load_packed_b(const uint32_t* lanes, RowOfB (&b)[of_line]) {
+  const __m512i even = _mm512_set_epi64(6, 4, 2, 0, 6, 4, 2, 0), odd = _mm512_set_epi64(7, 5, 3, 1, 7, 5, 3, 1);
+#pragma GCC unroll 4
+  for (unsigned i = 0; i < of_line; ++i) {
+    const __m512d row = load_doubles(lanes, i);
+    b[i] = {_mm512_permutexvar_pd(even, row), _mm512_permutexvar_pd(odd, row)};
+  }
+}
+
+// Element `i` of each of two rows' lines, for all columns.
+template <unsigned i> WIDE_INLINE __m512d element_of_rows(__m512d lines) {
+  return _mm512_permutex_pd(lines, i * 0x55);
+}
+
+struct SumsOfRows {
+  __m512d even, odd;
+};
+template <unsigned i, int rounding>
+WIDE_INLINE void add_products(const __m512d (&lines)[pairs_of_block], const RowOfB (&b)[of_line],
+                              SumsOfRows (&sums)[pairs_of_block]) {
+#pragma GCC unroll 4
+  for (unsigned pair = 0; pair < pairs_of_block; ++pair) {
+    const __m512d a = element_of_rows<i>(lines[pair]);
+    sums[pair].even = multiply_add<rounding>(a, b[i].even, sums[pair].even);
+    sums[pair].odd = multiply_add<rounding>(a, b[i].odd, sums[pair].odd);
+  }
+}
+
+template <bool is_packed, int rounding>
+[[WIDE_TARGET]] bool multiply_eight_rows(const WideMethod&, const WideOperands& operands) {
+  RowOfB b[of_line];
+  is_packed ? load_packed_b(operands.b[0], b) : load_b(operands.b[0], b);
+  __m512d lines[pairs_of_block];
+  SumsOfRows sums[pairs_of_block];
+#pragma GCC unroll 4
+  for (unsigned pair = 0; pair < pairs_of_block; ++pair) {
+    lines[pair] = load_doubles(operands.a[0], pair);
+    sums[pair] = {load_doubles(operands.c[0], pair), load_doubles(operands.c[1], pair)};
+  }
+  add_products<0, rounding>(lines, b, sums);
+  add_products<1, rounding>(lines, b, sums);
+  add_products<2, rounding>(lines, b, sums);
+  add_products<3, rounding>(lines, b, sums);
+  __mmask8 has_nan = 0;
+#pragma GCC unroll 4
+  for (const SumsOfRows& pair : sums)
+    has_nan |= _mm512_cmp_pd_mask(pair.even, pair.odd, _CMP_UNORD_Q);
+  if (has_nan) return false;
+  auto* even = reinterpret_cast<double*>(operands.d[0]);
+  auto* odd = reinterpret_cast<double*>(operands.d[1]);
+#pragma GCC unroll 4
+  for (unsigned pair = 0; pair < pairs_of_block; ++pair) {
+    _mm512_storeu_pd(even + pair * of_vector, sums[pair].even);
+    _mm512_storeu_pd(odd + pair * of_vector, sums[pair].odd);
+  }
+  return true;
+}
+
+// --- sixteen rows ---
+//
 // A vector holds a row of C or D: columns 0, 2, 4, 6, then 1, 3, 5, 7, each four as a register has them.
 WIDE_INLINE __m512d load_row(const uint32_t* even_columns, const uint32_t* odd_columns, unsigned row) {
   return _mm512_insertf64x4(
@@ -26,13 +130,13 @@ WIDE_INLINE void store_row(uint32_t* even_columns, uint32_t* odd_columns, unsign
 
 // A register of B as its four rows, in the order of load_row(): transposes the four lines of even columns in the lower
 // halves of vectors, those of odd columns in the upper ones.
-WIDE_INLINE void load_b(const uint32_t* lanes, __m512d (&b)[of_line]) {
+WIDE_INLINE void load_rows_of_b(const uint32_t* lanes, __m512d (&b)[of_line]) {
   const __m512i lower = _mm512_set_epi64(13, 12, 5, 4, 9, 8, 1, 0),
                 upper = _mm512_set_epi64(15, 14, 7, 6, 11, 10, 3, 2);
   __m512d lines[of_line];
 #pragma GCC unroll 4
   for (unsigned i = 0; i < of_line; ++i)
-    lines[i] = _mm512_loadu_pd(reinterpret_cast<const double*>(lanes) + i * 2 * of_line);
+    lines[i] = load_doubles(lanes, i);
   const __m512d even0 = _mm512_unpacklo_pd(lines[0], lines[1]), odd0 = _mm512_unpackhi_pd(lines[0], lines[1]);
   const __m512d even1 = _mm512_unpacklo_pd(lines[2], lines[3]), odd1 = _mm512_unpackhi_pd(lines[2], lines[3]);
   b[0] = _mm512_permutex2var_pd(even0, lower, even1);
@@ -41,31 +145,9 @@ WIDE_INLINE void load_b(const uint32_t* lanes, __m512d (&b)[of_line]) {
   b[3] = _mm512_permutex2var_pd(odd0, upper, odd1);
 }
 
-// wmma: B is packed, a row behind the other.
-WIDE_INLINE void load_packed_b(const uint32_t* lanes, __m512d (&b)[of_line]) {
-  const __m512i even_columns_first = _mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0);
-#pragma GCC unroll 4
-  for (unsigned i = 0; i < of_line; ++i)
-    b[i] = _mm512_permutexvar_pd(even_columns_first,
-                                 _mm512_loadu_pd(reinterpret_cast<const double*>(lanes) + i * columns));
-}
-
-constexpr int to_nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-
-// The host rounds to nearest unless told otherwise, and then reads `a` in the same instruction.
-template <int rounding> WIDE_INLINE __m512d multiply_add(double a, __m512d b, __m512d sums) {
-  if constexpr (rounding == to_nearest) return _mm512_fmadd_pd(_mm512_set1_pd(a), b, sums);
-  return _mm512_fmadd_round_pd(_mm512_set1_pd(a), b, sums, rounding);
-}
-
-// Rows that are multiplied together: enough for the processor's multipliers. Where the first ones of an instruction are
-// finished while the last ones are multiplied, the next instruction on the same sums need not wait.
-template <unsigned blocks> constexpr unsigned rows_together = blocks == 1 ? 4 : 8;
-
-// A NaN's payload depends on the order of an instruction's operands: such products take the general way.
-template <unsigned blocks, unsigned parts, bool is_packed, int rounding>
-[[WIDE_TARGET]] bool multiply_doubles(const WideMethod&, const WideOperands& operands) {
-  constexpr unsigned all_rows = blocks * rows_of_block;
+template <unsigned parts, int rounding>
+[[WIDE_TARGET]] bool multiply_sixteen_rows(const WideMethod&, const WideOperands& operands) {
+  constexpr unsigned blocks = 2, all_rows = blocks * rows_of_block;
   __m512d sums[all_rows];
 #pragma GCC unroll 16
   for (unsigned row = 0; row < all_rows; ++row) {
@@ -75,16 +157,16 @@ template <unsigned blocks, unsigned parts, bool is_packed, int rounding>
 #pragma GCC unroll 4
   for (unsigned part = 0; part < parts; ++part) {
     __m512d b[of_line];
-    is_packed ? load_packed_b(operands.b[part], b) : load_b(operands.b[part], b);
+    load_rows_of_b(operands.b[part], b);
 #pragma GCC unroll 2
-    for (unsigned group = 0; group < all_rows; group += rows_together<blocks>)
+    for (unsigned group = 0; group < all_rows; group += rows_of_block)
 #pragma GCC unroll 4
       for (unsigned i = 0; i < of_line; ++i)
 #pragma GCC unroll 8
-        for (unsigned row_of_group = 0; row_of_group < rows_together<blocks>; ++row_of_group) {
+        for (unsigned row_of_group = 0; row_of_group < rows_of_block; ++row_of_group) {
           const unsigned row = group + row_of_group;
           const auto* a = reinterpret_cast<const double*>(operands.a[part * blocks + row / rows_of_block]);
-          sums[row] = multiply_add<rounding>(a[row % rows_of_block * of_line + i], b[i], sums[row]);
+          sums[row] = multiply_add<rounding>(_mm512_set1_pd(a[row % rows_of_block * of_line + i]), b[i], sums[row]);
         }
   }
   __mmask8 has_nan = 0;
@@ -102,18 +184,24 @@ template <unsigned blocks, unsigned parts, bool is_packed, int rounding>
   return true;
 }
 
-template <unsigned blocks, unsigned parts, bool is_packed = false> WideRun run_of_rounding(int rounding) {
+template <template <int> class Run> WideRun run_of_rounding(int rounding) {
   switch (rounding) {
   case FE_TOWARDZERO:
-    return &multiply_doubles<blocks, parts, is_packed, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC>;
+    return Run<_MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC>::run;
   case FE_DOWNWARD:
-    return &multiply_doubles<blocks, parts, is_packed, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC>;
+    return Run<_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC>::run;
   case FE_UPWARD:
-    return &multiply_doubles<blocks, parts, is_packed, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC>;
+    return Run<_MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC>::run;
   default:
-    return &multiply_doubles<blocks, parts, is_packed, to_nearest>;
+    return Run<to_nearest>::run;
   }
 }
+template <bool is_packed> struct EightRows {
+  template <int rounding> struct Rounded { static constexpr WideRun run = &multiply_eight_rows<is_packed, rounding>; };
+};
+template <unsigned parts> struct SixteenRows {
+  template <int rounding> struct Rounded { static constexpr WideRun run = &multiply_sixteen_rows<parts, rounding>; };
+};
 
 } // namespace
 
@@ -121,16 +209,17 @@ WideRun wide_doubles_run(const WideForm& form) {
   if (form.n != columns || form.sparse) return nullptr;
   if (form.m == rows_of_block) {
     if (form.k != of_line) return nullptr;
-    return form.is_packed ? run_of_rounding<1, 1, true>(form.rounding) : run_of_rounding<1, 1>(form.rounding);
+    return form.is_packed ? run_of_rounding<EightRows<true>::Rounded>(form.rounding)
+                          : run_of_rounding<EightRows<false>::Rounded>(form.rounding);
   }
   if (form.m != 2 * rows_of_block || form.is_packed) return nullptr;
   switch (form.k / of_line) {
   case 1:
-    return run_of_rounding<2, 1>(form.rounding);
+    return run_of_rounding<SixteenRows<1>::Rounded>(form.rounding);
   case 2:
-    return run_of_rounding<2, 2>(form.rounding);
+    return run_of_rounding<SixteenRows<2>::Rounded>(form.rounding);
   case 4:
-    return run_of_rounding<2, 4>(form.rounding);
+    return run_of_rounding<SixteenRows<4>::Rounded>(form.rounding);
   default:
     return nullptr;
   }
