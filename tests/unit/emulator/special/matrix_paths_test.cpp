@@ -15,6 +15,7 @@ struct Form {
   unsigned a = 4, b = 2, c = 4;
   unsigned selectors = 0; // of a sparse A
   bool scaled = false;
+  unsigned bits = 32; // of registers
 };
 
 std::string list(char name, unsigned count) {
@@ -33,26 +34,28 @@ std::string product_kernel(const Form& form, unsigned selector, bool apart) {
   if (form.selectors) product += fmt::format(", {}, {:#x}", apart ? "{%m0}" : "%m0", selector);
   if (form.scaled) product += apart ? ", {%s0}, {0, 0}, {%s1}, {0, 0}" : ", %s0, {0, 0}, %s1, {0, 0}";
   std::string body =
-      "  .reg .b32 %a<4>, %b<4>, %c<8>, %d<8>, %m<1>, %s<2>, %lane;\n  .reg .b64 %rd<4>;\n  .reg .pred %p;\n"
-      "  mov.u32 %lane, %tid.x;\n  mul.wide.u32 %rd0, %lane, 4;\n  ld.param.u64 %rd1, [in];\n"
-      "  add.u64 %rd1, %rd1, %rd0;\n  ld.param.u64 %rd2, [out];\n  add.u64 %rd2, %rd2, %rd0;\n";
+      fmt::format("  .reg .b{} %a<8>, %b<4>, %c<8>, %d<8>;\n  .reg .b32 %m<1>, %s<2>, %lane;\n  .reg .b64 %rd<4>;\n"
+                  "  .reg .pred %p;\n  mov.u32 %lane, %tid.x;\n  mul.wide.u32 %rd0, %lane, {};\n",
+                  form.bits, form.bits / 8) +
+      "  ld.param.u64 %rd1, [in];\n  add.u64 %rd1, %rd1, %rd0;\n  ld.param.u64 %rd2, [out];\n"
+      "  add.u64 %rd2, %rd2, %rd0;\n";
   unsigned row = 0;
   for (const auto& [name, count] : {std::pair('a', form.a), std::pair('b', form.b), std::pair('c', form.c)})
     for (unsigned i = 0; i < count; ++i)
-      body += fmt::format("  ld.global.u32 %{}{}, [%rd1+{}];\n", name, i, row++ * 128);
+      body += fmt::format("  ld.global.b{} %{}{}, [%rd1+{}];\n", form.bits, name, i, row++ * 4 * form.bits);
   for (const char* name : {"m0", "s0", "s1"})
-    body += fmt::format("  ld.global.u32 %{}, [%rd1+{}];\n", name, row++ * 128);
+    if (form.bits == 32) body += fmt::format("  ld.global.u32 %{}, [%rd1+{}];\n", name, row++ * 128);
   if (apart) body += "  setp.lt.u32 %p, %lane, 13;\n  @%p bra LOWER;\n  " + product + ";\n  bra END;\nLOWER:\n";
   body += "  " + product + ";\nEND:\n";
   for (unsigned i = 0; i < form.c; ++i)
-    body += fmt::format("  st.global.u32 [%rd2+{}], %d{};\n", i * 128, i);
+    body += fmt::format("  st.global.b{} [%rd2+{}], %d{};\n", form.bits, i * 4 * form.bits, i);
   std::string text = kernel("k", ".param .u64 in, .param .u64 out", body + "  ret;\n");
   return text;
 }
 
 std::vector<uint32_t> results(const Form& form, unsigned selector, bool apart, const std::vector<uint32_t>& words) {
   const PtxRun run = run_ptx(product_kernel(form, selector, apart), {.kernel = "k", .block = {32}},
-                             {buffer_of(words), zeros<uint32_t>(form.c * 32)});
+                             {buffer_of(words), zeros<uint32_t>(form.c * form.bits)});
   REQUIRE(run.error == "");
   REQUIRE(run.failure() == "");
   return run.buffer<uint32_t>(1);
@@ -71,6 +74,10 @@ std::vector<Form> dense_forms() {
   for (const char* a : {"e4m3", "e5m2", "e3m2", "e2m3", "e2m1"})
     for (const char* b : {"e4m3", "e5m2", "e3m2", "e2m3", "e2m1"})
       forms.push_back({fmt::format(".sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.{}.{}.f32", a, b)});
+  for (const char* layouts : {"row.col", "row.row", "col.col", "col.row"}) {
+    forms.push_back({fmt::format(".sync.aligned.m8n8k4.{}.f32.f16.f16.f32", layouts), 2, 2, 8});
+    forms.push_back({fmt::format(".sync.aligned.m8n8k4.{}.f16.f16.f16.f16", layouts), 2, 2, 4});
+  }
   for (const char* a : {"s8", "u8"})
     for (const char* b : {"s8", "u8"})
       for (const char* clamps : {"", ".satfinite"}) {
@@ -119,10 +126,15 @@ void check_form(const Form& form, unsigned seeds) {
   for (unsigned seed = 0; seed < seeds; ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
-    std::vector<uint32_t> words((form.a + form.b + form.c + 3) * 32);
+    std::vector<uint32_t> words((form.a + form.b + form.c + 3) * form.bits);
     // Any words are mostly large numbers and, in f16, a NaN in each sum; without some bits they are near one.
     for (uint32_t& word : words)
       word = static_cast<uint32_t>(random()) & (seed % 2 ? 0xffffffff : 0xbfbfbfbf);
+    // In f64 few words are special ones, and few sums are NaNs.
+    for (size_t i = 1; form.bits == 64 && seed % 4 == 3 && i < words.size(); i += 2)
+      words[i] = random() % 64 ? words[i] & 0xbfffffff : words[i] | 0x7ff00000;
+    for (size_t i = 1; form.bits == 64 && seed % 4 == 2 && i < words.size(); i += 2)
+      words[i] &= random() % 2 ? 0x800fffff : 0x801fffff; // subnormal numbers, and ones near them
     // Any words select some unit twice; with these indices no pair does.
     if (form.selectors && seed % 4 < 2)
       for (unsigned lane = 0; lane < 32; ++lane)
@@ -146,6 +158,21 @@ TEST_CASE("sparse products of sixteen rows likewise, for any metadata") {
     check_form(form, 8);
 }
 
+TEST_CASE("products of f64 likewise, in all directions of rounding") {
+  for (const char* rounding : {"", ".rz", ".rm", ".rp"}) {
+    const auto form = [&](const char* shape, unsigned a, unsigned b, unsigned c) {
+      const std::string words = fmt::format(".sync.aligned.{}.row.col{}.f64.f64.f64.f64", shape, rounding);
+      check_form({words, a, b, c, 0, false, 64}, 16);
+    };
+    form("m8n8k4", 1, 1, 2);
+    form("m16n8k4", 2, 1, 4);
+    form("m16n8k8", 4, 2, 4);
+    form("m16n8k16", 8, 4, 4);
+    check_form({fmt::format("wmma.mma.sync.aligned.row.col.m8n8k4{}.f64.f64.f64.f64", rounding), 1, 1, 2, 0, false, 64},
+               16);
+  }
+}
+
 TEST_CASE("packed products of bytes likewise") {
   for (const char* type : {"s8", "u8"})
     for (const char* clamps : {"", ".satfinite"})
@@ -155,11 +182,13 @@ TEST_CASE("packed products of bytes likewise") {
 TEST_CASE("block-scaled products by whole warps and by warps in two parts have the same bits") {
   for (const char* kind : {"mxf4nvf4.block_scale.scale_vec::4X.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue4m3",
                            "mxf4nvf4.block_scale.scale_vec::2X.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue8m0",
-                           "mxf4.block_scale.scale_vec::2X.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue8m0"})
+                           "mxf4.block_scale.scale_vec::2X.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue8m0",
+                           "mxf8f6f4.block_scale.scale_vec::1X.m16n8k32.row.col.f32.e4m3.e2m3.f32.ue8m0"})
     check_form({fmt::format(".sync.aligned.kind::{}", kind), 4, 2, 4, 0, true}, 8);
   for (const char* kind : {"mxf4nvf4.block_scale.scale_vec::4X.m16n8k128.row.col.f32.e2m1.e2m1.f32.ue4m3",
                            "mxf4nvf4.block_scale.scale_vec::2X.m16n8k128.row.col.f32.e2m1.e2m1.f32.ue8m0",
-                           "mxf4.block_scale.scale_vec::2X.m16n8k128.row.col.f32.e2m1.e2m1.f32.ue8m0"})
+                           "mxf4.block_scale.scale_vec::2X.m16n8k128.row.col.f32.e2m1.e2m1.f32.ue8m0",
+                           "mxf8f6f4.block_scale.scale_vec::1X.m16n8k64.row.col.f32.e5m2.e4m3.f32.ue8m0"})
     check_form({fmt::format(".sp::ordered_metadata.sync.aligned.kind::{}", kind), 4, 4, 4, 1, true}, 8);
 }
 

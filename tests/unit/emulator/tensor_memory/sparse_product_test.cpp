@@ -1,6 +1,8 @@
-// tcgen05.mma.sp: whole numbers whose products no order of summation changes; the metadata lie as CUTLASS writes their
-// fragments (tmem_e_frg and tmem_e_frg_ws of cute/atom/mma_traits_sm100_frag.hpp: lane + 128 * bit), and their values
-// are those of the manual's tables (PTX ISA 9.7.16.10.8.1 and .2).
+// tcgen05.mma.sp: whole numbers whose products no order of summation changes, and any codes of floats, NaNs, infinities
+// and subnormal numbers among them, whose sums go along k from 0 on, each rounded once to f32; the metadata lie as
+// CUTLASS writes their fragments (tmem_e_frg and tmem_e_frg_ws of cute/atom/mma_traits_sm100_frag.hpp: lane + 128 *
+// bit), and their values are those of the manual's tables (PTX ISA 9.7.16.10.8.1 and .2).
+#include "tests/unit/emulator/float_codes.h"
 #include "tests/unit/emulator/tensor_memory/product_statement.h"
 #include "tests/unit/emulator/tensor_memory/tensor_kernel.h"
 
@@ -55,7 +57,12 @@ std::vector<unsigned> columns_of(const Kind& kind, const std::vector<uint32_t>& 
 
 constexpr uint32_t a_start = 1024, b_start = 20480, image_bytes = 40960, metadata_column = 128;
 
-void check(const Kind& kind, unsigned m, bool weights_stay, unsigned selector, unsigned seed) {
+using emulator_test::float_codes::Codes;
+using emulator_test::float_codes::Format;
+
+// `format`: elements are any such codes; nullptr: whole numbers.
+void check(const Kind& kind, unsigned m, bool weights_stay, unsigned selector, unsigned seed,
+           const Format* format = nullptr, Codes codes = Codes::any) {
   CAPTURE(kind.name);
   CAPTURE(m);
   CAPTURE(selector);
@@ -68,10 +75,14 @@ void check(const Kind& kind, unsigned m, bool weights_stay, unsigned selector, u
   const auto number_at = [&](uint32_t at) {
     uint32_t code = 0;
     std::memcpy(&code, kernel.shared.data() + at, kind.bytes);
-    return values[static_cast<size_t>(std::find(kind.codes.begin(), kind.codes.end(), code) - kind.codes.begin())];
+    if (format) return static_cast<float>(value_of(*format, code));
+    const auto which = std::find(kind.codes.begin(), kind.codes.end(), code) - kind.codes.begin();
+    return static_cast<float>(values[static_cast<size_t>(which)]);
   };
-  for (uint32_t at = 0; at < image_bytes; at += kind.bytes)
-    std::memcpy(kernel.shared.data() + at, &kind.codes[random() % 3], kind.bytes);
+  for (uint32_t at = 0; at < image_bytes; at += kind.bytes) {
+    const uint32_t code = format ? code_of(*format, codes, random) : kind.codes[random() % 3];
+    std::memcpy(kernel.shared.data() + at, &code, kind.bytes);
+  }
   // A of K / 2 columns in a swizzle of 32 bytes, B in one of 64.
   const Layout a = canonical_layout(false, Swizzle::b32, kind.bytes, 16, 256);
   const Layout b = canonical_layout(false, Swizzle::b64, kind.bytes, 16, 512);
@@ -105,13 +116,13 @@ void check(const Kind& kind, unsigned m, bool weights_stay, unsigned selector, u
   unsigned wrong = 0;
   for (unsigned row = 0; row < m; ++row)
     for (unsigned column = 0; column < n; ++column) {
-      int sum = 0;
+      float sum = 0;
       for (unsigned i = 0; i < kind.k / 2; ++i)
-        sum += number_at(a.address(a_start, row, i)) * number_at(b.address(b_start, column, kept[row][i]));
+        sum = std::fma(number_at(a.address(a_start, row, i)), number_at(b.address(b_start, column, kept[row][i])), sum);
       const auto [lane, place] = layout.place(row, column);
       const uint32_t cell = after[lane * kernel.columns + place];
-      wrong +=
-          kind.sums == 2 ? static_cast<int32_t>(cell) != sum : std::bit_cast<float>(cell) != static_cast<float>(sum);
+      wrong += kind.sums == 2 ? static_cast<int32_t>(cell) != static_cast<int32_t>(sum)
+                              : cell != emulator_test::float_codes::f32_bits(sum);
     }
   CHECK(wrong == 0);
 }
@@ -125,6 +136,15 @@ TEST_CASE("sparse products of 128 rows, and of fewer where the weights stay") {
       for (const unsigned m : {32u, 64u, 128u})
         check(kind, m, true, selector, ++seed);
     }
+}
+
+TEST_CASE("sparse products, all codes of elements") {
+  using namespace emulator_test::float_codes;
+  unsigned seed = 100;
+  for (const auto& [kind, format] : {std::pair(kinds[0], f16), std::pair(kinds[1], tf32), std::pair(kinds[2], e4m3)})
+    for (const Codes codes : {Codes::any, Codes::finite, Codes::small, Codes::few_specials})
+      for (const unsigned m : {32u, 128u})
+        check(kind, m, m == 32, kind.bytes == 1 ? 0 : seed % 2, seed, &format, codes), ++seed;
 }
 
 TEST_CASE("infinities beside the stored elements do not count") {
