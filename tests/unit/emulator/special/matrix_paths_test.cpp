@@ -53,12 +53,22 @@ std::string product_kernel(const Form& form, unsigned selector, bool apart) {
   return text;
 }
 
-std::vector<uint32_t> results(const Form& form, unsigned selector, bool apart, const std::vector<uint32_t>& words) {
-  const PtxRun run = run_ptx(product_kernel(form, selector, apart), {.kernel = "k", .block = {32}},
-                             {buffer_of(words), zeros<uint32_t>(form.c * form.bits)});
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+  const size_t at = text.find(what);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, what.size(), by);
+}
+
+std::vector<uint32_t> results_of(const Form& form, const std::string& kernel, const std::vector<uint32_t>& words) {
+  const PtxRun run =
+      run_ptx(kernel, {.kernel = "k", .block = {32}}, {buffer_of(words), zeros<uint32_t>(form.c * form.bits)});
   REQUIRE(run.error == "");
   REQUIRE(run.failure() == "");
   return run.buffer<uint32_t>(1);
+}
+
+std::vector<uint32_t> results(const Form& form, unsigned selector, bool apart, const std::vector<uint32_t>& words) {
+  return results_of(form, product_kernel(form, selector, apart), words);
 }
 
 std::vector<Form> dense_forms() {
@@ -132,7 +142,7 @@ void check_form(const Form& form, unsigned seeds) {
       word = static_cast<uint32_t>(random()) & (seed % 2 ? 0xffffffff : 0xbfbfbfbf);
     // In f64 few words are special ones, and few sums are NaNs.
     for (size_t i = 1; form.bits == 64 && seed % 4 == 3 && i < words.size(); i += 2)
-      words[i] = random() % 64 ? words[i] & 0xbfffffff : words[i] | 0x7ff00000;
+      words[i] = random() % 8 ? words[i] & 0xbfffffff : words[i] | 0x7ff00000;
     for (size_t i = 1; form.bits == 64 && seed % 4 == 2 && i < words.size(); i += 2)
       words[i] &= random() % 2 ? 0x800fffff : 0x801fffff; // subnormal numbers, and ones near them
     // Any words select some unit twice; with these indices no pair does.
@@ -170,6 +180,25 @@ TEST_CASE("products of f64 likewise, in all directions of rounding") {
     form("m16n8k16", 8, 4, 4);
     check_form({fmt::format("wmma.mma.sync.aligned.row.col.m8n8k4{}.f64.f64.f64.f64", rounding), 1, 1, 2, 0, false, 64},
                16);
+  }
+}
+
+TEST_CASE("results that are not wanted, and operands that are constants") {
+  for (const Form& form : {Form{".sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"},
+                           Form{".sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32", 4, 4, 4, 2}}) {
+    CAPTURE(form.words);
+    std::mt19937 random(7);
+    std::vector<uint32_t> words((form.a + form.b + form.c + 3) * 32);
+    for (uint32_t& word : words)
+      word = static_cast<uint32_t>(random()) & 0xbfbfbfbf;
+    const std::string whole = product_kernel(form, 0, false);
+    std::vector<uint32_t> wanted = results_of(form, whole, words);
+    std::fill_n(wanted.begin() + 32, 32, 0); // nothing is written to the second register
+    CHECK(results_of(form, replaced(whole, "{%d0, %d1", "{%d0, _"), words) == wanted);
+    std::fill_n(words.begin(), 32, 0x3c003c00);
+    std::fill_n(words.begin() + (form.a + form.b) * 32, 32, 0x3fc00000);
+    const std::string constants = replaced(replaced(whole, "{%a0", "{0x3c003c00"), "{%c0", "{0f3fc00000");
+    CHECK(results_of(form, constants, words) == results_of(form, whole, words));
   }
 }
 
