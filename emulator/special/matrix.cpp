@@ -450,7 +450,7 @@ void decode_product(Decoder& decoder, ir::InstructionId) {
   all.insert(all.end(), sources.begin(), sources.end());
   const uint32_t list = decoder.add_list(all);
   if (all.size() >= product.first_of_scales())
-    product.lanes = ListedLanes(std::span(all).first(product.first_of_scales()), product.d.registers);
+    product.lanes = ListedLanes(std::span(all).first(product.first_of_scales()));
   const uint32_t description = add_description(decoder, std::move(product));
   MicroOp& op = decoder.emit(handler);
   op.extra = list;

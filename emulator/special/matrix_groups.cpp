@@ -399,8 +399,8 @@ const MicroOp* multiply_bit_groups(Warp& warp, const MicroOp& op) {
 
 // --- whole warps (emulator/tiles/wide_product.h) ---
 
-ListedLanes::ListedLanes(std::span<const LaneRef> list, unsigned written) {
-  if (list.size() > most || !std::ranges::all_of(list.first(written), &LaneRef::valid)) return;
+ListedLanes::ListedLanes(std::span<const LaneRef> list) {
+  if (list.size() > most || !std::ranges::all_of(list, &LaneRef::valid)) return;
   std::ranges::copy(list, list_.begin());
   std::fill(list_.begin() + static_cast<ptrdiff_t>(list.size()), list_.end(), LaneRef(LaneBase::registers, 0));
   std::ranges::transform(list_, offsets_.begin(), &LaneRef::offset);

@@ -17,8 +17,7 @@ public:
   static constexpr unsigned most = 36; // wmma of f16 has 32 registers
 
   ListedLanes() = default;
-  // Nothing can be found in longer lists, or if some of the first `written` operands, results, is not wanted.
-  ListedLanes(std::span<const LaneRef> list, unsigned written);
+  explicit ListedLanes(std::span<const LaneRef> list); // nothing can be found in longer lists
 
   explicit operator bool() const { return count_ != 0; }
   void find(const Warp& warp, uint32_t* (&lanes)[most]) const {
@@ -82,8 +81,8 @@ const AlignedSums* aligned_sums(const Collective& all);
 // The method for whole warps, if there is one. `opaque_layout`: wmma.
 WideMethod method_of(const MatrixProduct& product, bool opaque_layout);
 // Carries the product out by its method for whole warps. False, and nothing is done, if it has none, lanes come from
-// several places, not all results are wanted, or the method is not for these operands. Called before lanes are
-// collected, which a whole warp needs not.
+// several places, or the method is not for these operands. Called before lanes are collected, which a whole warp needs
+// not.
 bool multiply_whole_warp(Warp& warp, const MicroOp& op);
 
 } // namespace ptxrewrite::emulator
