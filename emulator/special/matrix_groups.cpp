@@ -448,7 +448,8 @@ WideScales listed_scales(const Warp& warp, const LaneRef* list, bool by_pairs) {
 bool multiply_whole_warp(Warp& warp, const MicroOp& op) {
   if (warp.mask != full_mask) return false;
   const auto& product = *static_cast<const MatrixProduct*>(warp.activation->function->descriptions[op.auxiliary].get());
-  if (!product.wide || !product.lanes || selected_sums(*warp.block->launch->request, product.hopper_sums)) return false;
+  if (!product.wide || !product.lanes) return false;
+  if (product.hopper_sums && selected_sums(*warp.block->launch->request, product.hopper_sums)) return false;
   uint32_t* lanes[ListedLanes::most];
   product.lanes.find(warp, lanes);
   uint32_t** const a = lanes + product.d.registers;

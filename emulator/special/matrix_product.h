@@ -38,7 +38,7 @@ public:
 
 private:
   std::array<LaneRef, most> list_{};
-  std::array<uint32_t, most> offsets_{};
+  std::array<uint64_t, most> offsets_{};
   bool are_registers_ = false; // all of them, at offsets_: a few vector instructions without branches find them
   unsigned count_ = 0;         // 8, 20 or `most`
 };

@@ -64,7 +64,14 @@ template <Kind kind, bool sparse>
 template <Kind kind, bool sparse>
 [[WIDE_TARGET]] void decode_columns(const WideMethod& method, const uint32_t* const* b, float* to) {
   if constexpr (sparse) {
-    decode_sparse_b<kind, 2 * parts>(method, b, to);
+    constexpr unsigned of_line = registers_of_sparse_line<kind>;
+    for (unsigned i = 0; i < 2 * parts; i += of_line) {
+      SparseLine line;
+      decode_sparse_line<kind>(method, b + i, nullptr, line);
+#pragma GCC unroll 8
+      for (unsigned column = 0; column < columns; ++column, to += of_sparse_line)
+        _mm512_store_ps(to, line[column]);
+    }
   } else {
     for (unsigned part = 0; part < parts; ++part)
       decode_b<kind>(method, b[part], to + part * lines<kind> * line_of(kind) * columns);
@@ -76,12 +83,21 @@ template <Kind kind, bool half_sums, bool sparse>
   constexpr unsigned stored = k_of<kind>();
   __m512 sums[columns];
   read_sums<half_sums>(c, sums);
+  if constexpr (sparse) {
+#pragma GCC unroll 4
+    for (unsigned first = 0; first < stored; first += stored_of_sparse_line) {
+      SparseLine line;
 #pragma GCC unroll 8
-  for (unsigned k = 0; k < stored; ++k) {
-    const __m512 element = _mm512_load_ps(a + k * rows);
-    if constexpr (sparse) {
-      add_sparse_products(element, b, _mm512_load_si512(a + (stored + k) * rows), k, sums);
-    } else {
+      for (unsigned column = 0; column < columns; ++column, b += of_sparse_line)
+        line[column] = _mm512_load_ps(b);
+#pragma GCC unroll 8
+      for (unsigned k = first; k < first + stored_of_sparse_line; ++k)
+        add_sparse_products(_mm512_load_ps(a + k * rows), line, _mm512_load_si512(a + (stored + k) * rows), sums);
+    }
+  } else {
+#pragma GCC unroll 8
+    for (unsigned k = 0; k < stored; ++k) {
+      const __m512 element = _mm512_load_ps(a + k * rows);
 #pragma GCC unroll 8
       for (unsigned column = 0; column < columns; ++column)
         sums[column] = _mm512_fmadd_ps(element, _mm512_set1_ps(b[place_in_b<kind>(k, column)]), sums[column]);

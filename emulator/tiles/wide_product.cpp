@@ -17,36 +17,29 @@ using namespace wide;
 
 // --- products of numbers ---
 
-// Adds the products of an element of each row, element `k` of the rows as they are stored.
-template <Kind kind, bool sparse>
-WIDE_INLINE void add_products(__m512 a, const float* b, const __m512i (&metadata)[4], unsigned k,
-                              __m512 (&sums)[columns]) {
-  if constexpr (sparse) {
-    add_sparse_products(a, b, sparse_places<kind>(metadata, k), k, sums);
-  } else {
-#pragma GCC unroll 8
-    for (unsigned column = 0; column < columns; ++column)
-      sums[column] = _mm512_fmadd_ps(a, _mm512_set1_ps(b[place_in_b<kind>(k, column)]), sums[column]);
-  }
-}
-
 // The elements of A times the scales of their rows; unscaled: the elements.
 template <bool scaled> WIDE_INLINE __m512 times_scales(__m512 elements, __m512 scales) {
   return scaled ? _mm512_mul_ps(elements, scales) : elements;
 }
 
-template <Kind kind, bool sparse, bool scaled = false>
-WIDE_INLINE void multiply_lines(__m512i (&words)[4], const float* b, const __m512i (&metadata)[4], unsigned first,
-                                __m512 scales, __m512 (&sums)[columns]) {
+// Adds the products of an element of each row, element `k` of the rows.
+template <Kind kind> WIDE_INLINE void add_products(__m512 a, const float* b, unsigned k, __m512 (&sums)[columns]) {
+#pragma GCC unroll 8
+  for (unsigned column = 0; column < columns; ++column)
+    sums[column] = _mm512_fmadd_ps(a, _mm512_set1_ps(b[place_in_b<kind>(k, column)]), sums[column]);
+}
+
+template <Kind kind, bool scaled>
+WIDE_INLINE void multiply_lines(__m512i (&words)[4], const float* b, unsigned first, __m512 scales,
+                                __m512 (&sums)[columns]) {
   constexpr unsigned each = has_pairs(kind) ? 2 : 1;
   transpose_words(words);
 #pragma GCC unroll 4
   for (unsigned i = 0; i < words_of_line; ++i) {
-    add_products<kind, sparse>(times_scales<scaled>(even_elements<kind>(words[i]), scales), b, metadata,
-                               first + i * each, sums);
+    const unsigned k = first + i * each;
+    add_products<kind>(times_scales<scaled>(even_elements<kind>(words[i]), scales), b, k, sums);
     if constexpr (each == 2)
-      add_products<kind, sparse>(times_scales<scaled>(odd_elements<kind>(words[i]), scales), b, metadata,
-                                 first + i * each + 1, sums);
+      add_products<kind>(times_scales<scaled>(odd_elements<kind>(words[i]), scales), b, k + 1, sums);
   }
 }
 
@@ -63,32 +56,34 @@ WIDE_INLINE void scale_columns(const float* scales, unsigned lines, float* b) {
   }
 }
 
-template <Kind kind, unsigned parts, bool half_sums, bool sparse, bool scaled = false>
+// The scales of a product with one for each row and each column.
+struct SingleScales {
+  __m512 of_rows;
+  alignas(64) float of_columns[words_of_vector];
+};
+// False: some scale is extreme.
+WIDE_INLINE bool read_single_scales(const WideMethod& method, const WideOperands& operands, SingleScales& scales) {
+  const __m512i of_rows = read_scales(operands.a_scales, lanes_of_scales.of_rows);
+  const __m512i of_columns = read_scales(operands.b_scales, lanes_of_scales.of_columns);
+  if (!are_moderate<1>(method.scale_type, of_rows) || !are_moderate<1>(method.scale_type, of_columns)) return false;
+  scales.of_rows = scales_of_block(method.scale_type, of_rows, 0);
+  _mm512_store_ps(scales.of_columns, scales_of_block(method.scale_type, of_columns, 0));
+  leave_in_memory(scales.of_columns);
+  return true;
+}
+
+template <Kind kind, unsigned parts, bool half_sums, bool scaled = false>
 [[WIDE_TARGET]] bool multiply_numbers(const WideMethod& method, const WideOperands& operands) {
   constexpr unsigned lines = kind == Kind::codes ? 2 : 1; // of a register, once codes have become bf16
   constexpr unsigned line = line_of(kind);
-  __m512 scales = _mm512_setzero_ps(); // of the rows
-  alignas(64) float b_scales[words_of_vector];
-  if constexpr (scaled) {
-    const __m512i of_rows = read_scales(operands.a_scales, lanes_of_scales.of_rows);
-    const __m512i of_columns = read_scales(operands.b_scales, lanes_of_scales.of_columns);
-    if (!are_moderate<1>(method.scale_type, of_rows) || !are_moderate<1>(method.scale_type, of_columns)) return false;
-    scales = scales_of_block(method.scale_type, of_rows, 0);
-    _mm512_store_ps(b_scales, scales_of_block(method.scale_type, of_columns, 0));
-    leave_in_memory(b_scales);
-  }
-  alignas(64) float b[sparse ? numbers_of_sparse_b<kind, 2 * parts>() : parts * lines * line * columns];
-  if constexpr (sparse) {
-    decode_sparse_b<kind, 2 * parts>(method, operands.b, b, scaled ? b_scales : nullptr);
-  } else {
+  SingleScales scales;
+  if (scaled && !read_single_scales(method, operands, scales)) return false;
+  alignas(64) float b[parts * lines * line * columns];
 #pragma GCC unroll 2
-    for (unsigned i = 0; i < parts; ++i)
-      decode_b<kind>(method, operands.b[i], b + i * lines * line * columns);
-    if constexpr (scaled) scale_columns(b_scales, parts * lines, b);
-  }
+  for (unsigned i = 0; i < parts; ++i)
+    decode_b<kind>(method, operands.b[i], b + i * lines * line * columns);
+  if constexpr (scaled) scale_columns(scales.of_columns, parts * lines, b);
   leave_in_memory(b);
-  __m512i metadata[4];
-  if constexpr (sparse) read_metadata<(kind == Kind::tf32 ? 2 : 1) * parts * lines * line>(operands, metadata);
   __m512 sums[columns];
   read_sums<half_sums>(operands.c, sums);
 #pragma GCC unroll 2
@@ -98,10 +93,58 @@ template <Kind kind, unsigned parts, bool half_sums, bool sparse, bool scaled = 
     if constexpr (kind == Kind::codes) {
       __m512i upper[4];
       widen_lines(*method.a_table, words, upper);
-      multiply_lines<kind, sparse, scaled>(words, b, metadata, part * 2 * line, scales, sums);
-      multiply_lines<kind, sparse, scaled>(upper, b, metadata, part * 2 * line + line, scales, sums);
+      multiply_lines<kind, scaled>(words, b, part * 2 * line, scales.of_rows, sums);
+      multiply_lines<kind, scaled>(upper, b, part * 2 * line + line, scales.of_rows, sums);
     } else {
-      multiply_lines<kind, sparse>(words, b, metadata, part * line, scales, sums);
+      multiply_lines<kind, false>(words, b, part * line, scales.of_rows, sums);
+    }
+  }
+  write_sums<half_sums>(operands.d, sums);
+  return true;
+}
+
+// --- sparse A ---
+
+// Adds the products of line `line` of B and the elements of A that are multiplied by it, eight in each row, with pairs
+// of them in a word. B's numbers stay in registers meanwhile.
+template <Kind kind, bool scaled>
+WIDE_INLINE void multiply_sparse_line(__m512i (&words)[4], const WideMethod& method, const WideOperands& operands,
+                                      const __m512i (&metadata)[4], unsigned line, const SingleScales& scales,
+                                      __m512 (&sums)[columns]) {
+  SparseLine b;
+  decode_sparse_line<kind>(method, operands.b + line * registers_of_sparse_line<kind>,
+                           scaled ? scales.of_columns : nullptr, b);
+  transpose_words(words);
+#pragma GCC unroll 4
+  for (unsigned i = 0; i < words_of_line; ++i) {
+    const unsigned k = line * stored_of_sparse_line + 2 * i;
+    add_sparse_products(times_scales<scaled>(even_elements<kind>(words[i]), scales.of_rows), b,
+                        sparse_places<kind>(metadata, k), sums);
+    add_sparse_products(times_scales<scaled>(odd_elements<kind>(words[i]), scales.of_rows), b,
+                        sparse_places<kind>(metadata, k + 1), sums);
+  }
+}
+
+template <Kind kind, unsigned parts, bool half_sums, bool scaled = false>
+[[WIDE_TARGET]] bool multiply_sparse_numbers(const WideMethod& method, const WideOperands& operands) {
+  constexpr unsigned lines = kind == Kind::codes ? 2 : 1; // of a part
+  SingleScales scales;
+  if (scaled && !read_single_scales(method, operands, scales)) return false;
+  __m512i metadata[4];
+  read_metadata<parts * lines * stored_of_sparse_line>(operands, metadata);
+  __m512 sums[columns];
+  read_sums<half_sums>(operands.c, sums);
+#pragma GCC unroll 2
+  for (unsigned part = 0; part < parts; ++part) {
+    __m512i words[4];
+    load_lines(operands.a[2 * part], operands.a[2 * part + 1], words);
+    if constexpr (kind == Kind::codes) {
+      __m512i upper[4];
+      widen_lines(*method.a_table, words, upper);
+      multiply_sparse_line<kind, scaled>(words, method, operands, metadata, 2 * part, scales, sums);
+      multiply_sparse_line<kind, scaled>(upper, method, operands, metadata, 2 * part + 1, scales, sums);
+    } else {
+      multiply_sparse_line<kind, false>(words, method, operands, metadata, part, scales, sums);
     }
   }
   write_sums<half_sums>(operands.d, sums);
@@ -170,18 +213,22 @@ const CodeTable* table_of(ScalarType type, bool in_containers) {
 
 template <Kind kind, unsigned parts> WideRun run_of_parts(const WideForm& form) {
   if (form.sparse)
-    return form.has_half_sums ? &multiply_numbers<kind, parts, true, true>
-                              : &multiply_numbers<kind, parts, false, true>;
-  return form.has_half_sums ? &multiply_numbers<kind, parts, true, false>
-                            : &multiply_numbers<kind, parts, false, false>;
+    return form.has_half_sums ? &multiply_sparse_numbers<kind, parts, true>
+                              : &multiply_sparse_numbers<kind, parts, false>;
+  return form.has_half_sums ? &multiply_numbers<kind, parts, true> : &multiply_numbers<kind, parts, false>;
 }
 WideRun run_of_scaled(const WideForm& form) {
   if (parts_of(form) != 2 || form.has_half_sums) return nullptr;
-  return form.sparse ? &multiply_numbers<Kind::codes, 2, false, true, true>
-                     : &multiply_numbers<Kind::codes, 2, false, false, true>;
+  return form.sparse ? &multiply_sparse_numbers<Kind::codes, 2, false, true>
+                     : &multiply_numbers<Kind::codes, 2, false, true>;
 }
 template <Kind kind> WideRun run_of(const WideForm& form) {
   return parts_of(form) == 1 ? run_of_parts<kind, 1>(form) : run_of_parts<kind, 2>(form);
+}
+// tf32 with a sparse A has a way of its own.
+WideRun run_of_tf32(const WideForm& form) {
+  if (form.sparse) return parts_of(form) == 1 ? &multiply_sparse_tf32<1> : &multiply_sparse_tf32<2>;
+  return parts_of(form) == 1 ? &multiply_numbers<Kind::tf32, 1, false> : &multiply_numbers<Kind::tf32, 2, false>;
 }
 
 } // namespace
@@ -225,10 +272,7 @@ WideMethod method_of_form(const WideForm& form) {
     if (form.b_type == form.a_type) method.run = run_of<Kind::bf16>(form);
     return method;
   case ScalarType::tf32:
-    if (form.b_type == form.a_type)
-      method.run = !form.sparse          ? run_of<Kind::tf32>(form)
-                   : parts_of(form) == 1 ? &multiply_sparse_tf32<1>
-                                         : &multiply_sparse_tf32<2>;
+    if (form.b_type == form.a_type) method.run = run_of_tf32(form);
     return method;
   case ScalarType::s8:
   case ScalarType::u8:

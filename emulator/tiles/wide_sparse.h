@@ -8,21 +8,18 @@
 
 namespace ptxrewrite::emulator::wide {
 
-// --- B: for each sixteen elements along k the eight columns ---
+// --- B ---
+//
+// A line: of each column sixteen elements along k, which eight stored elements of A are multiplied by.
 
-constexpr unsigned of_sparse_line = words_of_vector;
+constexpr unsigned of_sparse_line = words_of_vector, stored_of_sparse_line = of_sparse_line / 2;
+using SparseLine = __m512[columns];
 
 // Registers with the elements of a line.
 template <Kind kind> constexpr unsigned registers_of_sparse_line = 1;
 template <> inline constexpr unsigned registers_of_sparse_line<Kind::f16> = 2;
 template <> inline constexpr unsigned registers_of_sparse_line<Kind::bf16> = 2;
 template <> inline constexpr unsigned registers_of_sparse_line<Kind::tf32> = 4;
-
-// Numbers of B that is in so many registers. Eight elements of tf32 along k are half a line.
-template <Kind kind, unsigned registers> constexpr unsigned numbers_of_sparse_b() {
-  constexpr unsigned of_line = registers_of_sparse_line<kind>;
-  return (registers + of_line - 1) / of_line * columns * of_sparse_line;
-}
 
 // Four columns of tf32: exchanges the 16-byte parts of four vectors like rows and columns.
 WIDE_INLINE void transpose_quarters(__m512i (&v)[4]) {
@@ -50,24 +47,29 @@ inline constexpr PlacesOfBytes places_of_bytes;
 constexpr uint64_t upper_halves = 0xcccccccccccccccc;
 
 // `scales`: of the columns; nullptr: none.
-WIDE_INLINE void decode_sparse_codes(const CodeTable& table, const uint32_t* lanes, const float* scales, float* b) {
+WIDE_INLINE void decode_sparse_codes(const CodeTable& table, const uint32_t* lanes, const float* scales,
+                                     SparseLine& line) {
 #pragma GCC unroll 2
   for (unsigned half = 0; half < 2; ++half) {
     const __m512i codes = _mm512_loadu_si512(lanes + half * words_of_vector);
     const __m512i sign = _mm512_and_si512(codes, _mm512_set1_epi8(static_cast<char>(table.sign)));
     const __m512i low = look_up(table.low, codes), high = _mm512_or_si512(look_up(table.high, codes), sign);
 #pragma GCC unroll 4
-    for (unsigned i = 0; i < 4; ++i, b += of_sparse_line) {
+    for (unsigned i = 0; i < 4; ++i) {
       const __m512i places = _mm512_load_si512(places_of_bytes.of_column[i]);
       __m512 numbers = _mm512_castsi512_ps(_mm512_maskz_permutex2var_epi8(upper_halves, low, places, high));
       if (scales) numbers = _mm512_mul_ps(numbers, _mm512_set1_ps(scales[half * 4 + i]));
-      _mm512_store_ps(b, numbers);
+      line[half * 4 + i] = numbers;
     }
   }
 }
 
-template <Kind kind> WIDE_INLINE void decode_sparse_line(const uint32_t* const* registers, float* b) {
-  if constexpr (kind == Kind::tf32) {
+template <Kind kind>
+WIDE_INLINE void decode_sparse_line(const WideMethod& method, const uint32_t* const* registers, const float* scales,
+                                    SparseLine& line) {
+  if constexpr (kind == Kind::codes) {
+    decode_sparse_codes(*method.b_table, registers[0], scales, line);
+  } else if constexpr (kind == Kind::tf32) {
 #pragma GCC unroll 2
     for (unsigned half = 0; half < 2; ++half) {
       __m512i lines[4];
@@ -76,36 +78,19 @@ template <Kind kind> WIDE_INLINE void decode_sparse_line(const uint32_t* const* 
         lines[i] = _mm512_loadu_si512(registers[i] + half * words_of_vector);
       transpose_quarters(lines);
 #pragma GCC unroll 4
-      for (unsigned i = 0; i < 4; ++i, b += of_sparse_line)
-        _mm512_store_ps(b, even_elements<kind>(lines[i]));
+      for (unsigned i = 0; i < 4; ++i)
+        line[half * 4 + i] = even_elements<kind>(lines[i]);
     }
   } else {
 #pragma GCC unroll 8
-    for (unsigned column = 0; column < columns; ++column, b += of_sparse_line) {
+    for (unsigned column = 0; column < columns; ++column) {
       const auto* lower = reinterpret_cast<const __m128i_u*>(registers[0]) + column;
       const auto* upper = reinterpret_cast<const __m128i_u*>(registers[1]) + column;
       const __m256i halves =
           _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(lower)), _mm_loadu_si128(upper), 1);
-      _mm512_store_ps(b, kind == Kind::f16 ? from_halves(halves)
-                                           : _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16)));
+      line[column] = kind == Kind::f16 ? from_halves(halves)
+                                       : _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
     }
-  }
-}
-
-template <Kind kind, unsigned registers>
-WIDE_INLINE void decode_sparse_b(const WideMethod& method, const uint32_t* const* b, float* numbers,
-                                 const float* scales = nullptr) {
-  constexpr unsigned of_line = registers_of_sparse_line<kind>;
-  if constexpr (registers < of_line) {
-    const uint32_t* const twice[] = {b[0], b[1], b[0], b[1]};
-    decode_sparse_line<kind>(twice, numbers);
-  } else {
-#pragma GCC unroll 4
-    for (unsigned i = 0; i < registers; i += of_line, numbers += columns * of_sparse_line)
-      if constexpr (kind == Kind::codes)
-        decode_sparse_codes(*method.b_table, b[i], scales, numbers);
-      else
-        decode_sparse_line<kind>(b + i, numbers);
   }
 }
 
@@ -124,18 +109,16 @@ template <Kind kind> WIDE_INLINE __m512i sparse_places(const __m512i (&metadata)
   return _mm512_ternarylogic_epi32(shifted, _mm512_set1_epi32(kind == Kind::tf32 ? 1 : 3),
                                    _mm512_set1_epi32(static_cast<int>(first)), select_and_add);
 }
-// In the line with number k / 8.
+// In line k / 8.
 template <Kind kind> WIDE_INLINE __m512i sparse_places(const __m512i (&metadata)[4], unsigned k) {
   return sparse_places<kind>(metadata, k, (kind == Kind::tf32 ? 2 * k : k / 2 * 4) % of_sparse_line);
 }
 
-// Adds the products of element `k` of A, as stored, and the elements of B at `places`.
-WIDE_INLINE void add_sparse_products(__m512 a, const float* b, __m512i places, unsigned k, __m512 (&sums)[columns]) {
-  const float* lines = b + k / (of_sparse_line / 2) * columns * of_sparse_line;
+// Adds the products of an element of each row and the elements of B at `places`.
+WIDE_INLINE void add_sparse_products(__m512 a, const SparseLine& line, __m512i places, __m512 (&sums)[columns]) {
 #pragma GCC unroll 8
   for (unsigned column = 0; column < columns; ++column)
-    sums[column] = _mm512_fmadd_ps(a, _mm512_permutexvar_ps(places, _mm512_load_ps(lines + column * of_sparse_line)),
-                                   sums[column]);
+    sums[column] = _mm512_fmadd_ps(a, _mm512_permutexvar_ps(places, line[column]), sums[column]);
 }
 
 // --- tf32 straight from registers ---
