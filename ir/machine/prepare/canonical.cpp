@@ -3,10 +3,8 @@
 
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/prepare/sections.h"
-#include "ir/machine/prepare/value_flow.h"
 
 #include <bit>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,8 +15,8 @@ namespace {
 
 class Rewriter {
 public:
-  Rewriter(Function& function, uint32_t compute_capability)
-      : function_(function), in_section_(instructions_in_sections(function)),
+  Rewriter(Function& function, uint32_t compute_capability, DefinitionsBetweenSteps& definitions)
+      : function_(function), definitions_(definitions), in_section_(instructions_in_sections(function)),
         chooses_extremes_(has(compute_capability, MachineFact::minimum_of_select)) {}
 
   bool run() {
@@ -26,15 +24,13 @@ public:
       for (InstructionId id : function_.instructions_in(block))
         if (!is_marked(in_section_, id) && !function_.instructions[id].guard)
           changed_ |= shift_by_power(id) || join_multiply_add(id) || (chooses_extremes_ && choose_extreme(id));
+    if (changed_) definitions_.forget();
     return changed_;
   }
 
 private:
   // Of the original, whose definitions remain valid. Products that have become shifts read the same values.
-  const ValueDefinitions& values() {
-    if (!values_) values_.emplace(function_);
-    return *values_;
-  }
+  const ValueDefinitions& values() { return definitions_.of(function_); }
 
   // Turns a product with a power of two into a shift.
   bool shift_by_power(InstructionId id) {
@@ -117,7 +113,7 @@ private:
   }
 
   Function& function_;
-  std::optional<ValueDefinitions> values_;
+  DefinitionsBetweenSteps& definitions_;
   std::vector<bool> in_section_;
   bool chooses_extremes_;
   bool changed_ = false;
@@ -125,8 +121,8 @@ private:
 
 } // namespace
 
-bool make_canonical(Function& function, uint32_t compute_capability) {
-  return function.is_ssa && !function.affine_stream && Rewriter(function, compute_capability).run();
+bool make_canonical(Function& function, uint32_t compute_capability, DefinitionsBetweenSteps& definitions) {
+  return function.is_ssa && !function.affine_stream && Rewriter(function, compute_capability, definitions).run();
 }
 
 } // namespace ptxrewrite::ir

@@ -5,12 +5,13 @@
 #pragma once
 
 #include "ir/core/function.h"
+#include "ir/machine/prepare/value_flow.h"
 
 #include <cstdint>
 
 namespace ptxrewrite::ir {
 
-// Returns false if nothing changes. Ids stay valid.
-bool make_canonical(Function& function, uint32_t compute_capability);
+// Returns false if nothing changes. Ids stay valid. `definitions`: of the function, before and after.
+bool make_canonical(Function& function, uint32_t compute_capability, DefinitionsBetweenSteps& definitions);
 
 } // namespace ptxrewrite::ir

@@ -22,8 +22,9 @@ namespace {
 
 class Folder {
 public:
-  Folder(Function& function, ControlFlow& flow)
-      : function_(function), flow_(flow), bits_(function.values.size()), same_(function.values.size()) {
+  Folder(Function& function, ControlFlow& flow, DefinitionsBetweenSteps& definitions)
+      : function_(function), flow_(flow), definitions_(definitions), bits_(function.values.size()),
+        same_(function.values.size()) {
     for (const FunctionDirective& directive : function.directives)
       if (function.module().text(directive.name) == ".reqntid")
         for (unsigned i = 0; i < 3; ++i)
@@ -43,8 +44,7 @@ public:
 private:
   bool visit_all() {
     changed_ = false;
-    const ValueDefinitions values(function_);
-    values_ = &values;
+    values_ = &definitions_.of(function_);
     std::ranges::fill(bits_, KnownBits{});
     for (BlockId block : flow_.reverse_postorder()) {
       visit_parameters(block);
@@ -54,6 +54,7 @@ private:
     replace_values();
     drop_parameters();
     remove_unreached();
+    if (changed_) definitions_.forget();
     return changed_;
   }
 
@@ -563,6 +564,7 @@ private:
 
   Function& function_;
   ControlFlow& flow_;
+  DefinitionsBetweenSteps& definitions_;
   bool edges_changed_ = false;               // since flow_ was computed
   const ValueDefinitions* values_ = nullptr; // of the current round
   std::array<uint32_t, 3> block_shape_{};
@@ -578,8 +580,13 @@ private:
 
 } // namespace
 
+bool fold(Function& function, ControlFlow& flow, DefinitionsBetweenSteps& definitions) {
+  return function.is_ssa && !function.affine_stream && Folder(function, flow, definitions).run();
+}
+
 bool fold(Function& function, ControlFlow& flow) {
-  return function.is_ssa && !function.affine_stream && Folder(function, flow).run();
+  DefinitionsBetweenSteps definitions;
+  return fold(function, flow, definitions);
 }
 
 } // namespace ptxrewrite::ir

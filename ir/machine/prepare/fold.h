@@ -5,6 +5,7 @@
 
 #include "ir/core/function.h"
 #include "ir/flow/cfg.h"
+#include "ir/machine/prepare/value_flow.h"
 
 namespace ptxrewrite::ir {
 
@@ -13,5 +14,8 @@ namespace ptxrewrite::ir {
 // parameter; a removed instruction is in no block, and its readers read the value that it was equal to. `flow`: of the
 // function, before and after.
 bool fold(Function& function, ControlFlow& flow);
+
+// `definitions`: the same.
+bool fold(Function& function, ControlFlow& flow, DefinitionsBetweenSteps& definitions);
 
 } // namespace ptxrewrite::ir

@@ -10,6 +10,15 @@
 
 namespace ptxrewrite::ir {
 
+const Operand* LoweringContext::find_source(InstructionId id, size_t index) const {
+  const std::span<const Operand> operands = function.operands_of(id);
+  const Form* known = form(id);
+  size_t position = 0;
+  for (size_t left = (known ? known->definitions : 0) + index; left > 0 && position < operands.size(); --left)
+    position = next_sibling(operands, position);
+  return position < operands.size() && !operands[position].has(OperandFlag::old_value) ? &operands[position] : nullptr;
+}
+
 InstructionId LoweringContext::definition(const Operand* operand) const {
   return operand && operand->is(OperandKind::value) ? values.definition(operand->as_value()) : InstructionId();
 }

@@ -6,6 +6,7 @@
 #include "ir/flow/cfg.h"
 #include "ir/flow/dominators.h"
 #include "ir/machine/figures/pipe.h"
+#include "ir/machine/prepare/instruction_facts.h"
 #include "ir/machine/prepare/value_flow.h"
 
 #include <cstdint>
@@ -65,30 +66,22 @@ struct LoweringContext {
 
   mutable std::vector<uint8_t> sources = {}; // by ValueId: 1 + its ValueSource, 0 if not asked for yet
 
+  FunctionFacts facts = facts_of(function);
+
   // nullptr if it is not a real instruction.
-  const Form* form(InstructionId id) const {
-    return function.instructions[id].kind == InstructionKind::real ? &function.form_of(id) : nullptr;
-  }
+  const Form* form(InstructionId id) const { return facts.instructions[id.index()].form; }
   // The only register that it writes; invalid if it writes several or none.
-  ValueId result(InstructionId id) const {
-    ValueId result;
-    for (const Operand& operand : function.operands_of(id)) {
-      if (!operand.is(OperandKind::value) || !operand.is_definition()) continue;
-      if (result) return {};
-      result = operand.as_value();
-    }
-    return result;
-  }
+  ValueId result(InstructionId id) const { return facts.instructions[id.index()].result; }
   // Its index-th operand after the destinations, groups counted as one; nullptr if there are fewer.
   const Operand* source(InstructionId id, size_t index) const {
-    const std::span<const Operand> operands = function.operands_of(id);
-    const Form* known = form(id);
-    size_t position = 0;
-    for (size_t left = (known ? known->definitions : 0) + index; left > 0 && position < operands.size(); --left)
-      position = next_sibling(operands, position);
-    return position < operands.size() && !operands[position].has(OperandFlag::old_value) ? &operands[position]
-                                                                                         : nullptr;
+    const InstructionFacts& known = facts.instructions[id.index()];
+    if (index >= known.sources.size()) return find_source(id, index);
+    const uint8_t place = known.sources[index];
+    if (place >= InstructionFacts::distant)
+      return place == InstructionFacts::distant ? find_source(id, index) : nullptr;
+    return &function.operands_of(id)[place];
   }
+  const Operand* find_source(InstructionId id, size_t index) const;
   // The only instruction that computes the operand, if the operand is a register.
   InstructionId definition(const Operand* operand) const;
   bool is_literal(const Operand* operand) const;

@@ -7,7 +7,6 @@
 #include "ir/machine/figures/expansion.h"
 #include "ir/machine/prepare/constant_bank.h"
 #include "ir/machine/prepare/sections.h"
-#include "ir/machine/prepare/value_flow.h"
 
 #include <algorithm>
 #include <bit>
@@ -81,11 +80,11 @@ private:
 class Tidier {
 public:
   Tidier(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,
-         uint32_t compute_capability, bool across_blocks)
-      : function_(function), flow_(flow), dominators_(dominators), equal_(function.values.size()),
-        copy_of_(function.values.size()), gone_(function.instructions.size()), moves_(function.instructions.size()),
-        in_section_(instructions_in_sections(function)), capability_(compute_capability),
-        across_blocks_(across_blocks) {}
+         uint32_t compute_capability, DefinitionsBetweenSteps& definitions, bool across_blocks)
+      : function_(function), flow_(flow), dominators_(dominators), definitions_(definitions),
+        equal_(function.values.size()), copy_of_(function.values.size()), gone_(function.instructions.size()),
+        moves_(function.instructions.size()), in_section_(instructions_in_sections(function)),
+        capability_(compute_capability), across_blocks_(across_blocks) {}
 
   bool run() {
     computed_.reserve(find_calls());
@@ -112,10 +111,7 @@ private:
     changes_ = true;
   }
 
-  const ValueDefinitions& values() {
-    if (!values_) values_.emplace(function_);
-    return *values_;
-  }
+  const ValueDefinitions& values() { return definitions_.of(function_); }
 
   const Form* form(InstructionId id) const {
     return function_.instructions[id].kind == InstructionKind::real ? &function_.form_of(id) : nullptr;
@@ -490,7 +486,7 @@ private:
   const Function& function_;
   const ControlFlow& flow_;
   const DominatorTree& dominators_;
-  std::optional<ValueDefinitions> values_;
+  DefinitionsBetweenSteps& definitions_;
   std::vector<std::optional<Place>> places_; // by ValueId
   std::map<VariableId, std::vector<Access>> accesses_;
   std::map<InstructionId, Access> access_by_instruction_;
@@ -537,9 +533,9 @@ void Tidied::apply(Function& function) const {
 }
 
 std::optional<Tidied> tidied(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,
-                             uint32_t compute_capability, bool across_blocks) {
+                             uint32_t compute_capability, DefinitionsBetweenSteps& definitions, bool across_blocks) {
   if (!function.is_ssa || function.affine_stream) return std::nullopt;
-  Tidier tidier(function, flow, dominators, compute_capability, across_blocks);
+  Tidier tidier(function, flow, dominators, compute_capability, definitions, across_blocks);
   if (!tidier.run()) return std::nullopt;
   return tidier.result();
 }

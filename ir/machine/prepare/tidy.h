@@ -7,6 +7,7 @@
 #include "ir/core/function.h"
 #include "ir/flow/cfg.h"
 #include "ir/flow/dominators.h"
+#include "ir/machine/prepare/value_flow.h"
 
 #include <optional>
 #include <vector>
@@ -24,8 +25,10 @@ struct Tidied {
   void apply(Function& function) const;
 };
 
-// Returns nullopt if nothing changes. `across_blocks`: values computed in dominating blocks are reused, too.
+// Returns nullopt if nothing changes. `definitions`: of the function. `across_blocks`: values computed in dominating
+// blocks are reused, too.
 std::optional<Tidied> tidied(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,
-                             uint32_t compute_capability, bool across_blocks = true);
+                             uint32_t compute_capability, DefinitionsBetweenSteps& definitions,
+                             bool across_blocks = true);
 
 } // namespace ptxrewrite::ir

@@ -99,7 +99,8 @@ void ValueDefinitions::merge_as_read(const Function& function) {
     }
 }
 
-ValueFlow::ValueFlow(const Function& function) : ValueDefinitions(function), reader_start_(rows_.size() + 1) {
+ValueFlow::ValueFlow(const Function& function, ValueDefinitions definitions)
+    : ValueDefinitions(std::move(definitions)), reader_start_(rows_.size() + 1) {
   for (size_t i = 0; i < rows_.size(); ++i)
     reader_start_[i + 1] = reader_start_[i] + rows_[i].readers;
   readers_.resize(reader_start_.back());

@@ -3,7 +3,9 @@
 
 #include "ir/core/function.h"
 
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace ptxrewrite::ir {
@@ -41,9 +43,28 @@ private:
   void merge_as_read(const Function& function);
 };
 
+// The definitions of a function between steps that change it, of which most change nothing.
+class DefinitionsBetweenSteps {
+public:
+  // `function` is as it was at the last call, unless forget() has been called since.
+  const ValueDefinitions& of(const Function& function) {
+    if (!known_) known_.emplace(function);
+    return *known_;
+  }
+  void forget() { known_.reset(); }
+  ValueDefinitions take(const Function& function) && {
+    return known_ ? *std::move(known_) : ValueDefinitions(function);
+  }
+
+private:
+  std::optional<ValueDefinitions> known_;
+};
+
 class ValueFlow : public ValueDefinitions {
 public:
-  explicit ValueFlow(const Function& function);
+  explicit ValueFlow(const Function& function) : ValueFlow(function, ValueDefinitions(function)) {}
+  // `definitions`: of the function.
+  ValueFlow(const Function& function, ValueDefinitions definitions);
 
   // Instructions that read it as an operand or guard, one entry per use.
   std::span<const InstructionId> readers(ValueId value) const {

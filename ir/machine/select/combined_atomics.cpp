@@ -263,7 +263,8 @@ private:
 } // namespace
 
 void weigh_combined_atomics(LoweringContext& context, const UniformValues& uniform) {
-  if (!has(context.capability, MachineFact::combined_atomics)) return;
+  if (!has(context.capability, MachineFact::combined_atomics) || !context.facts.contents.has(InstructionClass::atomic))
+    return;
   CombinedAtomics atomics(context, uniform);
   context.for_each_needed([&](InstructionId id) { atomics.weigh(id); });
 }

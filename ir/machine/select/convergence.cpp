@@ -198,6 +198,12 @@ bool may_wait_for_lanes(const Form& form) {
   return form.kind == InstructionClass::atomic && (form.opcode != Opcode::red || is_shared(form.space));
 }
 
+// False if no instruction of the function does.
+bool may_wait_for_lanes(const FunctionContents& contents) {
+  return contents.loads_anew || contents.has(InstructionClass::atomic) ||
+         contents.has(InstructionClass::warp_shuffle) || contents.has(InstructionClass::warp_vote);
+}
+
 bool waits_for_lanes(const LoweringContext& context, BlockId block) {
   for (InstructionId id : context.function.instructions_in(block))
     if (const Form* form = context.form(id); form && context.needed[id.index()] && may_wait_for_lanes(*form))
@@ -228,7 +234,7 @@ bool has_exchanges(const Function& function) {
 }
 
 void weigh_waiting_loops(LoweringContext& context, const ControlFlow& flow, const UniformValues& uniform) {
-  if (has(context.capability, MachineFact::joining_barriers)) return;
+  if (has(context.capability, MachineFact::joining_barriers) || !may_wait_for_lanes(context.facts.contents)) return;
   // Yield to other lanes (YIELD); before 8.0 also two votes, a comparison and two branches around them: continue when
   // all lanes remaining in the loop have arrived.
   const uint32_t turn = heuristic(context.capability, Heuristic::waiting_turn);

@@ -70,6 +70,7 @@ Number number_of(const Operand& operand) {
 
 void share_reciprocals(LoweringContext& context) {
   const Function& function = context.function;
+  if (!context.facts.contents.divides) return;
   if (!function.is_ssa) return; // as read, a register may hold another number by then
   std::map<std::pair<ScalarType, Number>, std::vector<InstructionId>> by_divisor;
   std::optional<ConstantRanges> ranges; // reciprocals have the live ranges of constants

@@ -146,6 +146,7 @@ void weigh_end(LoweringContext& context, BlockId block) {
 
 void weigh_zero_pairs(LoweringContext& context) {
   if (!context.function.is_ssa || !has(context.capability, MachineFact::zero_pairs)) return;
+  if (!context.facts.contents.has_long_floats && !context.facts.contents.keeps_old_values) return;
   std::vector<bool> joined(context.function.instructions.size());
   const auto join = [&](InstructionId id) {
     if (joined[id.index()]) return;
@@ -172,7 +173,7 @@ void weigh_zero_pairs(LoweringContext& context) {
 }
 
 void weigh_guarded_accesses(LoweringContext& context, const UniformValues& together) {
-  if (!has(context.capability, MachineFact::separate_lanes)) return;
+  if (!has(context.capability, MachineFact::separate_lanes) || !context.facts.contents.guards_memory) return;
   for (BlockId block : context.function.layout) {
     if (!context.flow.reachable(block)) continue;
     weigh_loads(context, together, block);

@@ -100,6 +100,7 @@ void weigh_linear_operand(LoweringContext& context, InstructionId id) {
 } // namespace
 
 void weigh_linear_operands(LoweringContext& context) {
+  if (!context.facts.contents.has_linear_moves) return;
   context.for_each_needed([&](InstructionId id) { weigh_linear_operand(context, id); });
 }
 

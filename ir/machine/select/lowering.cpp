@@ -47,27 +47,28 @@ namespace ptxrewrite::ir {
 
 class Lowerer {
 public:
-  // `moves`: by InstructionId, or empty: see tidy.h. `trace`: nullptr if not requested. `written`: see LoweringContext.
+  // `definitions`: of the function. `moves`: by InstructionId, or empty: see tidy.h. `trace`: nullptr if not requested.
+  // `written`: see LoweringContext.
   Lowerer(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,
-          uint32_t compute_capability, Lowering& result, LoweringTrace* trace, std::vector<bool> moves = {},
-          const Function* written = nullptr)
+          ValueDefinitions definitions, uint32_t compute_capability, Lowering& result, LoweringTrace* trace,
+          std::vector<bool> moves = {}, const Function* written = nullptr)
       : function_(function), capability_(compute_capability), result_(result), moves_(std::move(moves)), flow_(flow),
         dominators_(dominators), post_dominators_(function, flow_),
         uniform_(function, flow_, dominators_, post_dominators_),
         together_(function, flow_, dominators_, post_dominators_, UniformSources::read),
-        values_(function), context_{function,
-                                    flow_,
-                                    values_,
-                                    compute_capability,
-                                    result.costs_,
-                                    std::vector<bool>(function.instructions.size()),
-                                    std::vector<bool>(function.instructions.size()),
-                                    std::vector<bool>(function.instructions.size()),
-                                    dominators_,
-                                    std::vector<ValueId>(function.values.size()),
-                                    {},
-                                    std::vector<bool>(function.instructions.size()),
-                                    {}},
+        values_(function, std::move(definitions)), context_{function,
+                                                            flow_,
+                                                            values_,
+                                                            compute_capability,
+                                                            result.costs_,
+                                                            std::vector<bool>(function.instructions.size()),
+                                                            std::vector<bool>(function.instructions.size()),
+                                                            std::vector<bool>(function.instructions.size()),
+                                                            dominators_,
+                                                            std::vector<ValueId>(function.values.size()),
+                                                            {},
+                                                            std::vector<bool>(function.instructions.size()),
+                                                            {}},
         scaled_arguments_(context_, dominators_), tracer_(context_, trace) {
     context_.written = written;
     context_.in_section.assign(function.instructions.size(), false);
@@ -91,8 +92,10 @@ public:
     step("movement", [&] { for_each_needed([&](InstructionId id) { weigh_movement(id); }); });
     step("fusion", [&] { for_each_needed([&](InstructionId id) { fuse_with_readers(id); }); });
     weigh_constants_and_uniform_work();
-    step("named address", [&] { for_each_needed([&](InstructionId id) { weigh_named_address(id); }); });
-    if (has(capability_, MachineFact::paired_coordinates)) step("texture coordinates", [&] { weigh_coordinates(); });
+    if (contents().names_variables)
+      step("named address", [&] { for_each_needed([&](InstructionId id) { weigh_named_address(id); }); });
+    if (has(capability_, MachineFact::paired_coordinates) && contents().has(InstructionClass::texture))
+      step("texture coordinates", [&] { weigh_coordinates(); });
     step("combined atomics", [&] { weigh_combined_atomics(context_, uniform_); });
     weigh_system_values();
     step("pairs of zeros", [&] { weigh_zero_pairs(context_); });
@@ -162,6 +165,7 @@ private:
       result_.subroutines_ += lower(*called, capability_).static_instructions();
   }
 
+  const FunctionContents& contents() const { return context_.facts.contents; }
   bool is_first_generation() const { return capability_ < first_generation_end; }
 
   template <class Visit> void for_each_needed(Visit&& visit) { context_.for_each_needed(visit); }
@@ -544,47 +548,49 @@ Lowering lower_as_written(const Function& function, uint32_t compute_capability,
   const ControlFlow flow(function);
   const DominatorTree dominators(function, flow);
   Lowering result;
-  Lowerer(function, flow, dominators, compute_capability, result, trace).run();
+  Lowerer(function, flow, dominators, ValueDefinitions(function), compute_capability, result, trace).run();
   return result;
 }
 
 namespace {
 
-// Runs a preparation step that returns true if it has changed the function.
-template <class Step> void prepare(Function& function, std::string_view name, LoweringTrace* trace, Step&& step) {
-  if (!trace) {
-    step();
-    return;
-  }
+// Runs a preparation step that returns true if it has changed the function, and returns the same.
+template <class Step> bool prepare(Function& function, std::string_view name, LoweringTrace* trace, Step&& step) {
+  if (!trace) return step();
   const Function before = function; // NOLINT(performance-unnecessary-copy-initialization): step() changes the function
-  if (step()) note_preparation(trace, name, before, function);
+  const bool changed = step();
+  if (changed) note_preparation(trace, name, before, function);
+  return changed;
 }
 
 // Returns the moves among the accesses of local variables: see tidy.h.
 std::vector<bool> tidy_text(Function& function, const ControlFlow& flow, const DominatorTree& dominators,
-                            uint32_t compute_capability, LoweringTrace* trace) {
-  std::optional<Tidied> tidy = tidied(function, flow, dominators, compute_capability);
+                            DefinitionsBetweenSteps& definitions, uint32_t compute_capability, LoweringTrace* trace) {
+  std::optional<Tidied> tidy = tidied(function, flow, dominators, compute_capability, definitions);
   // No values are reused across the slow paths of exchanges between lanes.
   if (tidy && tidy->crosses_blocks && has(compute_capability, MachineFact::separate_lanes) && has_exchanges(function)) {
     Lowering untidy;
-    Lowerer lowerer(function, flow, dominators, compute_capability, untidy, nullptr);
+    Lowerer lowerer(function, flow, dominators, definitions.of(function), compute_capability, untidy, nullptr);
     lowerer.run(true);
-    if (lowerer.has_slow_exchanges()) tidy = tidied(function, flow, dominators, compute_capability, false);
+    if (lowerer.has_slow_exchanges()) tidy = tidied(function, flow, dominators, compute_capability, definitions, false);
   }
   if (!tidy) return {};
   prepare(function, "computed before", trace, [&] {
     tidy->apply(function);
     return true;
   });
+  definitions.forget();
   return std::move(tidy->moves);
 }
 
-void canonicalise(Function& text, ControlFlow& flow, uint32_t compute_capability, LoweringTrace* trace) {
-  prepare(text, "known number", trace, [&] { return fold(text, flow); });
+void canonicalise(Function& text, ControlFlow& flow, DefinitionsBetweenSteps& definitions, uint32_t compute_capability,
+                  LoweringTrace* trace) {
+  prepare(text, "known number", trace, [&] { return fold(text, flow, definitions); });
   if (compute_capability < first_generation_end) return;
-  prepare(text, "low word alone", trace, [&] { return shorten_to_low_words(text); });
-  prepare(text, "conditions", trace, [&] { return make_predicates(text); });
-  prepare(text, "canonical form", trace, [&] { return make_canonical(text, compute_capability); });
+  bool changed = prepare(text, "low word alone", trace, [&] { return shorten_to_low_words(text); });
+  changed |= prepare(text, "conditions", trace, [&] { return make_predicates(text); });
+  if (changed) definitions.forget();
+  prepare(text, "canonical form", trace, [&] { return make_canonical(text, compute_capability, definitions); });
 }
 
 bool is_prepared(const Function& function) {
@@ -597,23 +603,27 @@ Lowering lower(const Function& function, uint32_t compute_capability, LoweringTr
   if (!is_prepared(function)) return lower_as_written(function, compute_capability, trace);
   Function text = function;
   ControlFlow flow(text);
-  canonicalise(text, flow, compute_capability, trace);
+  DefinitionsBetweenSteps definitions;
+  canonicalise(text, flow, definitions, compute_capability, trace);
   if (compute_capability < first_generation_end) return lower_as_written(text, compute_capability, trace);
   const DominatorTree dominators(text, flow);
-  std::vector<bool> moves = tidy_text(text, flow, dominators, compute_capability, trace);
-  prepare(text, "overwritten store", trace, [&] { return drop_overwritten_stores(text); });
+  std::vector<bool> moves = tidy_text(text, flow, dominators, definitions, compute_capability, trace);
+  if (prepare(text, "overwritten store", trace, [&] { return drop_overwritten_stores(text); })) definitions.forget();
   Lowering result;
-  Lowerer(text, flow, dominators, compute_capability, result, trace, std::move(moves), &function).run();
+  Lowerer(text, flow, dominators, std::move(definitions).take(text), compute_capability, result, trace,
+          std::move(moves), &function)
+      .run();
   return result;
 }
 
 void prepare_for_lowering(Function& function, uint32_t compute_capability) {
   if (!is_prepared(function)) return;
   ControlFlow flow(function);
-  canonicalise(function, flow, compute_capability, nullptr);
+  DefinitionsBetweenSteps definitions;
+  canonicalise(function, flow, definitions, compute_capability, nullptr);
   if (compute_capability < first_generation_end) return;
   const DominatorTree dominators(function, flow);
-  tidy_text(function, flow, dominators, compute_capability, nullptr);
+  tidy_text(function, flow, dominators, definitions, compute_capability, nullptr);
   drop_overwritten_stores(function);
 }
 

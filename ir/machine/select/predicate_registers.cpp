@@ -98,9 +98,9 @@ private:
 } // namespace
 
 void weigh_moved_predicates(LoweringContext& context) {
-  if (!context.function.is_ssa) return;
-  std::vector<bool> waits = waiting_predicates(context);
   const uint32_t registers = heuristic(context.capability, Heuristic::predicate_registers);
+  if (!context.function.is_ssa || context.facts.contents.predicates < registers) return;
+  std::vector<bool> waits = waiting_predicates(context);
   if (static_cast<size_t>(std::ranges::count(waits, true)) < registers) return;
   MovedPredicates(context, std::move(waits)).run();
 }

@@ -246,6 +246,7 @@ void join_in_block(LoweringContext& context, BlockId block, Alignment& alignment
 } // namespace
 
 void join_shared_accesses(LoweringContext& context) {
+  if (!context.facts.contents.accesses_shared) return;
   Alignment alignment(context);
   for (BlockId block : context.function.layout)
     join_in_block(context, block, alignment);
@@ -283,6 +284,7 @@ uint16_t extraction(const LoweringContext& context, ValueId element, size_t inde
 } // namespace
 
 void weigh_narrow_vectors(LoweringContext& context) {
+  if (!context.facts.contents.accesses_vectors) return;
   context.for_each_needed([&](InstructionId id) {
     const Form& form = *context.form(id);
     const unsigned bits = bit_width(form.type());

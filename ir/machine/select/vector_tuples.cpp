@@ -144,6 +144,7 @@ private:
 } // namespace
 
 void weigh_vector_tuples(LoweringContext& context) {
+  if (!context.facts.contents.accesses_vectors) return;
   TupleMoves moves(context);
   context.for_each_needed([&](InstructionId id) { moves.visit(id); });
 }
