@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace ptxrewrite::launch {
 
@@ -109,13 +111,6 @@ const Variants::Kernel* Variants::find(std::string_view name) const {
   return nullptr;
 }
 
-Variants::Kernel& Variants::kernel_named(const std::string& name) {
-  for (Kernel& kernel : kernels_)
-    if (kernel.name == name) return kernel;
-  kernels_.push_back({name, name, {}});
-  return kernels_.back();
-}
-
 Status Variants::add_side_file(const SideFile& file) {
   auto missing = [&](const std::string& entry) {
     return Error{file.source.name() + ": the module has no kernel '" + entry + "'", {}};
@@ -135,6 +130,12 @@ Status Variants::add_side_file(const SideFile& file) {
 }
 
 void Variants::add_annotations(const SideFile* side_file) {
+  std::unordered_set<std::string_view> kernels;
+  for (const auto& function : module_->functions)
+    if (function->is_entry && function->has_body) kernels.insert(module_->text(function->name));
+  std::unordered_map<std::string, size_t> places; // in kernels_
+  for (size_t place = 0; place < kernels_.size(); ++place)
+    places.try_emplace(kernels_[place].name, place);
   auto is_described = [&](const std::string& name) {
     return side_file &&
            std::ranges::any_of(side_file->kernels, [&](const SideKernel& kernel) { return kernel.name == name; });
@@ -143,11 +144,13 @@ void Variants::add_annotations(const SideFile* side_file) {
     if (!function->is_entry || !function->has_body) continue;
     Annotations found = annotations_of(*function);
     // Without its original a variant has no fallback and replaces nothing.
-    if (found.original.empty() || is_described(found.original) || !find_kernel(*module_, found.original)) continue;
+    if (found.original.empty() || is_described(found.original) || !kernels.contains(found.original)) continue;
     const std::string entry(module_->text(function->name));
     if (entry == found.original) continue;
     Variant variant = variant_of(entry, found);
-    kernel_named(found.original).variants.push_back(std::move(variant));
+    const auto [place, is_new] = places.try_emplace(found.original, kernels_.size());
+    if (is_new) kernels_.push_back({found.original, found.original, {}});
+    kernels_[place->second].variants.push_back(std::move(variant));
   }
 }
 

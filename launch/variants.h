@@ -77,7 +77,6 @@ private:
     std::vector<Variant> variants;
   };
   const Kernel* find(std::string_view name) const;
-  Kernel& kernel_named(const std::string& name);
   Status add_side_file(const SideFile& file);
   void add_annotations(const SideFile* side_file);
   bool try_variant(const Variant& variant, const LaunchFacts& facts, const ir::Function& original,

@@ -3,7 +3,7 @@
 
 #include "support/ids.h"
 
-#include <memory>
+#include <utility>
 #include <vector>
 
 namespace ptxrewrite {
@@ -12,8 +12,8 @@ namespace ptxrewrite {
 template <class IdType, class T> class StableTable {
 public:
   IdType add(T row) {
-    if (size_ % piece_size == 0) pieces_.push_back(std::make_unique<T[]>(piece_size));
-    (*this)[IdType(size_)] = std::move(row);
+    if (size_ % piece_size == 0) pieces_.emplace_back().reserve(piece_size);
+    pieces_.back().push_back(std::move(row));
     return IdType(size_++);
   }
   T& operator[](IdType id) { return pieces_[id.index() / piece_size][id.index() % piece_size]; }
@@ -22,7 +22,7 @@ public:
 
 private:
   static constexpr uint32_t piece_size = 128;
-  std::vector<std::unique_ptr<T[]>> pieces_;
+  std::vector<std::vector<T>> pieces_; // with room for all their rows from the start
   uint32_t size_ = 0;
 };
 

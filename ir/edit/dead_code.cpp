@@ -6,6 +6,8 @@
 #include "ir/core/special_registers.h"
 #include "ir/forms/dac.h"
 
+#include <algorithm>
+
 namespace ptxrewrite::ir {
 
 bool removable_when_unused(const Function& function, InstructionId id) {
@@ -37,31 +39,35 @@ Liveliness::Result Liveliness::compute(const Ignored& ignored, std::span<const V
   std::vector<InstructionId> work = roots_;
   for (InstructionId root : roots_)
     result.instructions[root.index()] = true;
-  std::vector<ValueId> values(read.begin(), read.end());
-  while (!work.empty() || !values.empty()) {
-    while (!values.empty()) {
-      ValueId value = values.back();
-      values.pop_back();
-      if (result.values[value.index()]) continue;
-      result.values[value.index()] = true;
-      const DefinitionSite& site = definitions_[value.index()];
-      if (site.is_parameter()) {
-        for (EdgeId edge : flow_->predecessors(site.block))
-          if (site.parameter < function.edges[edge].arguments.count)
-            values.push_back(function.arguments(edge)[site.parameter]);
-      } else if (site.instruction && !result.instructions[site.instruction.index()]) {
-        result.instructions[site.instruction.index()] = true;
-        work.push_back(site.instruction);
-      }
+  std::vector<ValueId> parameters; // of blocks, read and to be followed
+  const auto need = [&](ValueId value) {
+    if (result.values[value.index()]) return;
+    result.values[value.index()] = true;
+    const DefinitionSite& site = definitions_[value.index()];
+    if (site.is_parameter()) {
+      parameters.push_back(value);
+    } else if (site.instruction && !result.instructions[site.instruction.index()]) {
+      result.instructions[site.instruction.index()] = true;
+      work.push_back(site.instruction);
     }
-    if (work.empty()) break;
+  };
+  const bool ignores = static_cast<bool>(ignored);
+  std::ranges::for_each(read, need);
+  while (!work.empty() || !parameters.empty()) {
+    if (!parameters.empty()) {
+      const DefinitionSite& site = definitions_[parameters.back().index()];
+      parameters.pop_back();
+      for (EdgeId edge : flow_->predecessors(site.block))
+        if (site.parameter < function.edges[edge].arguments.count) need(function.arguments(edge)[site.parameter]);
+      continue;
+    }
     InstructionId id = work.back();
     work.pop_back();
     std::span<const Operand> operands = function.operands_of(id);
     for (size_t i = 0; i < operands.size(); ++i)
-      if (operands[i].is(OperandKind::value) && !operands[i].is_definition() && !(ignored && ignored(id, i)))
-        values.push_back(operands[i].as_value());
-    if (ValueId guard = function.instructions[id].guard) values.push_back(guard);
+      if (operands[i].is(OperandKind::value) && !operands[i].is_definition() && !(ignores && ignored(id, i)))
+        need(operands[i].as_value());
+    if (ValueId guard = function.instructions[id].guard) need(guard);
   }
   return result;
 }

@@ -102,7 +102,7 @@ Interval unsigned_range(unsigned width) {
 }
 
 std::string to_string(Int128 value) {
-  if (value == 0) return "0";
+  if (value >= INT64_MIN && value <= INT64_MAX) return std::to_string(static_cast<int64_t>(value)); // without divisions
   bool negative = value < 0;
   std::string digits;
   while (value != 0) {

@@ -24,13 +24,46 @@ bool warps_in_rows(const Function& function) {
 
 UniformValues::UniformValues(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,
                              const PostDominatorTree& post_dominators, UniformSources sources)
+    : UniformValues(function, flow, dominators, post_dominators, sources,
+                    std::make_shared<const std::vector<Dependence>>(dependences_of(function))) {}
+
+UniformValues::UniformValues(const UniformValues& like, UniformSources sources)
+    : UniformValues(like.function_, like.flow_, like.dominators_, like.post_dominators_, sources, like.dependences_) {}
+
+UniformValues::UniformValues(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,
+                             const PostDominatorTree& post_dominators, UniformSources sources,
+                             std::shared_ptr<const std::vector<Dependence>> dependences)
     : function_(function), flow_(flow), dominators_(dominators), post_dominators_(post_dominators), sources_(sources),
-      warps_in_rows_(sources == UniformSources::read && warps_in_rows(function)), varying_(function.values.size()),
-      thread_index_(function.values.size()), settled_(function.instructions.size()),
+      warps_in_rows_(sources == UniformSources::read && warps_in_rows(function)), dependences_(std::move(dependences)),
+      varying_(function.values.size()), thread_index_(function.values.size()), settled_(function.instructions.size()),
       in_divergence_(function.blocks.size()), joins_(function.blocks.size()), spread_(function.blocks.size()),
       reached_(function.blocks.size(), UINT32_MAX) {
   while (step()) {
   }
+}
+
+std::vector<UniformValues::Dependence> UniformValues::dependences_of(const Function& function) {
+  std::vector<Dependence> list(function.instructions.size());
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block))
+      list[id.index()] = dependence_of(function, id);
+  return list;
+}
+
+UniformValues::Dependence UniformValues::dependence_of(const Function& function, InstructionId id) {
+  for (const Operand& operand : function.operands_of(id)) {
+    if (!operand.is(OperandKind::special_register)) continue;
+    const SpecialRegisterInfo& special = info(static_cast<SpecialRegister>(operand.id));
+    if (special.is_volatile || special.uniformity > Uniformity::block) return Dependence::lane;
+  }
+  if (function.instructions[id].kind != InstructionKind::real) return Dependence::operands;
+  const Form& form = function.form_of(id);
+  if (form.effects.pure() || reads_constant_bank(function, id)) return Dependence::operands;
+  if (form.kind == InstructionClass::warp_vote)
+    return form.opcode == Opcode::vote ? Dependence::vote : Dependence::lane;
+  const bool reads_one = form.opcode == Opcode::ld && form.space != StateSpace::local &&
+                         !form.effects.volatile_result && !form.effects.atomic;
+  return reads_one ? Dependence::memory : Dependence::lane;
 }
 
 bool UniformValues::mark(ValueId value) {
@@ -56,14 +89,6 @@ bool UniformValues::knows_branch_uniform(BlockId block) const {
     return true;
   }
   return true;
-}
-
-// True for a load or vote whose result is uniform if its operands are (a vote's need not be).
-bool UniformValues::reads_one_value(const Form& form) const {
-  if (sources_ == UniformSources::computed) return false;
-  if (form.kind == InstructionClass::warp_vote) return form.opcode == Opcode::vote;
-  return form.opcode == Opcode::ld && form.space != StateSpace::local && !form.effects.volatile_result &&
-         !form.effects.atomic;
 }
 
 bool UniformValues::is_thread_index(const Operand& operand) const {
@@ -121,18 +146,14 @@ bool UniformValues::varies(InstructionId id) const {
   const Instruction& instruction = function_.instructions[id];
   // As read, a register that lanes write at different times has different values, even if each is uniform.
   if (!function_.is_ssa && in_divergence_[instruction.block.index()]) return true;
-  bool of_operands = instruction.guard && varying_[instruction.guard.index()], of_registers = false;
-  for (const Operand& operand : function_.operands_of(id)) {
-    if (operand.is(OperandKind::value)) of_operands |= !operand.is_definition() && varying_[operand.as_value().index()];
-    if (!operand.is(OperandKind::special_register)) continue;
-    const SpecialRegisterInfo& special = info(static_cast<SpecialRegister>(operand.id));
-    of_registers |= special.is_volatile || special.uniformity > Uniformity::block;
-  }
-  if (of_registers) return true;
-  if (instruction.kind != InstructionKind::real) return of_operands;
-  const Form& form = function_.form_of(id);
-  if (form.kind == InstructionClass::warp_vote && reads_one_value(form)) return false;
-  return of_operands || (!form.effects.pure() && !reads_constant_bank(function_, id) && !reads_one_value(form));
+  const Dependence dependence = (*dependences_)[id.index()];
+  if (dependence == Dependence::lane) return true;
+  if (dependence != Dependence::operands && sources_ == UniformSources::computed) return true;
+  if (dependence == Dependence::vote) return false;
+  if (instruction.guard && varying_[instruction.guard.index()]) return true;
+  for (const Operand& operand : function_.operands_of(id))
+    if (operand.is(OperandKind::value) && !operand.is_definition() && varying_[operand.as_value().index()]) return true;
+  return false;
 }
 
 // Do disjoint paths lead from the branch to this block? Yes if its immediate dominator also dominates the branch.

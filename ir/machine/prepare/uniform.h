@@ -9,6 +9,7 @@
 #include "ir/flow/dominators.h"
 #include "ir/machine/prepare/settled_loops.h"
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -21,6 +22,8 @@ class UniformValues {
 public:
   UniformValues(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,
                 const PostDominatorTree& post_dominators, UniformSources sources = UniformSources::computed);
+  // By other sources than `like`, of the same function.
+  UniformValues(const UniformValues& like, UniformSources sources);
 
   bool uniform(ValueId value) const { return !varying_[value.index()]; }
   // True if all lanes that reach the end of the block leave it to the same successor.
@@ -29,9 +32,22 @@ public:
   bool knows_branch_uniform(BlockId block) const;
 
 private:
+  // What the results of an instruction depend on.
+  enum class Dependence : uint8_t {
+    operands,
+    memory, // read at one address: on the operands if what is read counts as uniform; else they vary
+    vote,   // on nothing if what is read counts as uniform; else they vary
+    lane,   // they vary
+  };
+
+  UniformValues(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,
+                const PostDominatorTree& post_dominators, UniformSources sources,
+                std::shared_ptr<const std::vector<Dependence>> dependences);
+
+  static std::vector<Dependence> dependences_of(const Function& function);
+  static Dependence dependence_of(const Function& function, InstructionId id);
   bool step();
   bool visit(InstructionId id);
-  bool reads_one_value(const Form& form) const;
   bool is_thread_index(const Operand& operand) const;
   bool parts_between_warps(InstructionId id) const;
   bool varies(InstructionId id) const;
@@ -44,10 +60,11 @@ private:
   const DominatorTree& dominators_;
   const PostDominatorTree& post_dominators_;
   UniformSources sources_;
-  bool warps_in_rows_ = false; // the text states that blocks are one-dimensional
-  std::vector<bool> varying_;
-  std::vector<bool> thread_index_;  // tid.x
-  std::vector<bool> settled_;       // instructions whose results are known to vary
+  bool warps_in_rows_ = false;                                 // the text states that blocks are one-dimensional
+  std::shared_ptr<const std::vector<Dependence>> dependences_; // by InstructionId
+  std::vector<uint8_t> varying_;                               // by ValueId
+  std::vector<bool> thread_index_;                             // tid.x
+  std::vector<bool> settled_;                                  // instructions whose results are known to vary
   std::vector<bool> in_divergence_; // blocks that lanes of a warp may enter at different times
   std::vector<bool> joins_;         // blocks where diverged lanes reconverge, each with its own values
   std::vector<bool> spread_;        // blocks whose divergent branch has been processed

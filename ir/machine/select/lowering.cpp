@@ -54,8 +54,7 @@ public:
           std::vector<bool> moves = {}, const Function* written = nullptr)
       : function_(function), capability_(compute_capability), result_(result), moves_(std::move(moves)), flow_(flow),
         dominators_(dominators), post_dominators_(function, flow_),
-        uniform_(function, flow_, dominators_, post_dominators_),
-        together_(function, flow_, dominators_, post_dominators_, UniformSources::read),
+        uniform_(function, flow_, dominators_, post_dominators_), together_(uniform_, UniformSources::read),
         values_(function, std::move(definitions)), context_{function,
                                                             flow_,
                                                             values_,

@@ -38,7 +38,6 @@ private:
 };
 
 void add_operands(ContentHasher& hash, std::span<const Operand> operands) {
-  hash.add(operands.size());
   static_assert(std::has_unique_object_representations_v<Operand>); // no padding
   for (const Operand& operand : operands) {
     const auto words = std::bit_cast<std::array<uint64_t, 2>>(operand);
@@ -65,8 +64,10 @@ void add_head(ContentHasher& hash, const Function& function) {
     for (uint64_t dimension : function.dimensions.view(variable.dimensions))
       hash.add(dimension);
   }
-  for (const LabelTable& table : function.label_tables)
+  for (const LabelTable& table : function.label_tables) {
+    hash.add(table.operands.count);
     add_operands(hash, function.operands.view(table.operands));
+  }
   hash.add(function.instructions.size(), function.blocks.size());
   hash.add(function.edges.size(), function.layout.size());
 }
@@ -90,7 +91,9 @@ ContentHash content_hash(const Function& function) {
       hash.add(parameter.index());
     for (InstructionId id : function.instructions_in(block)) {
       const Instruction& instruction = function.instructions[id];
-      hash.add_pair(uint64_t(id.index()) << 16 | uint64_t(instruction.kind) << 8 | uint64_t(instruction.guard_negated),
+      // Enough bits of the number of operands: whole lists of 65,536 would have to be the same as other instructions.
+      hash.add_pair(uint64_t(id.index()) << 32 | uint64_t(instruction.operands.count & 0xffff) << 16 |
+                        uint64_t(instruction.kind) << 8 | uint64_t(instruction.guard_negated),
                     uint64_t(instruction.form.index()) << 32 | instruction.guard.index());
       add_operands(hash, function.operands_of(id));
     }
