@@ -11,6 +11,7 @@ namespace ptxrewrite::ir {
 namespace {
 
 constexpr uint32_t none = UINT32_MAX;
+constexpr size_t few_blocks = 48; // for which the quadratic algorithm is faster
 
 // Successor and predecessor lists of vertices 0 .. count-1.
 class Graph {
@@ -236,6 +237,83 @@ std::vector<uint32_t> indices(const std::vector<BlockId>& blocks) {
   return result;
 }
 
+// Of two vertices in a tree whose parents have smaller numbers.
+uint32_t common_ancestor(std::span<const uint32_t> parent, uint32_t a, uint32_t b) {
+  while (a != b)
+    if (a > b)
+      a = parent[a];
+    else
+      b = parent[b];
+  return a;
+}
+
+// By position in the reverse post-order: whether the virtual exit succeeds the block.
+std::vector<uint8_t> exits(const Function& function, const ControlFlow& flow) {
+  const std::vector<BlockId>& order = flow.reverse_postorder();
+  std::vector<uint8_t> leaves(order.size());
+  std::vector<bool> reaches(order.size());
+  std::vector<uint32_t> work;
+  for (uint32_t at = 0; at < order.size(); ++at)
+    if (leaves_function(function, order[at])) {
+      leaves[at] = reaches[at] = true;
+      work.push_back(at);
+    }
+  size_t reached = work.size();
+  while (!work.empty()) {
+    const BlockId block = order[work.back()];
+    work.pop_back();
+    for (EdgeId edge : flow.predecessors(block)) {
+      const uint32_t from = flow.position(function.edges[edge].from);
+      if (from == none || reaches[from]) continue;
+      reaches[from] = true;
+      ++reached;
+      work.push_back(from);
+    }
+  }
+  if (reached < order.size()) {
+    const EndlessLoops endless(function, flow, reaches);
+    for (uint32_t position : endless.representatives())
+      leaves[position] = true;
+  }
+  return leaves;
+}
+
+// The virtual exit and the positions of blocks, in reverse post-order of a walk backwards from the exit.
+std::vector<uint32_t> backwards_from_exit(const Function& function, const ControlFlow& flow,
+                                          std::span<const uint8_t> leaves) {
+  const std::vector<BlockId>& order = flow.reverse_postorder();
+  struct Frame {
+    uint32_t vertex, next;
+  };
+  std::vector<Frame> stack;
+  std::vector<bool> seen(order.size());
+  std::vector<uint32_t> sequence;
+  stack.reserve(order.size() + 1);
+  sequence.reserve(order.size() + 1);
+  const auto enter = [&](uint32_t vertex) {
+    if (vertex == none || seen[vertex]) return;
+    seen[vertex] = true;
+    stack.push_back({vertex, 0});
+  };
+  const auto exit = static_cast<uint32_t>(order.size());
+  stack.push_back({exit, 0});
+  while (!stack.empty()) {
+    const uint32_t vertex = stack.back().vertex, next = stack.back().next++;
+    const bool is_exit = vertex == exit;
+    const std::span<const EdgeId> edges = is_exit ? std::span<const EdgeId>() : flow.predecessors(order[vertex]);
+    if (next == (is_exit ? order.size() : edges.size())) {
+      sequence.push_back(vertex);
+      stack.pop_back();
+    } else if (!is_exit) {
+      enter(flow.position(function.edges[edges[next]].from));
+    } else if (leaves[next]) {
+      enter(next);
+    }
+  }
+  std::reverse(sequence.begin(), sequence.end());
+  return sequence;
+}
+
 // Immediate dominators by position in the reverse post-order (Cooper, Harvey and Kennedy, section 3): passes over the
 // blocks until nothing changes, two for reducible graphs.
 std::vector<uint32_t> by_iteration(const Function& function, const ControlFlow& flow) {
@@ -250,12 +328,7 @@ std::vector<uint32_t> by_iteration(const Function& function, const ControlFlow& 
       for (EdgeId edge : flow.predecessors(order[at])) {
         uint32_t other = flow.position(function.edges[edge].from);
         if (other == none || immediate[other] == none) continue;
-        if (common == none) common = other;
-        while (common != other)
-          if (common > other)
-            common = immediate[common];
-          else
-            other = immediate[other];
+        common = common == none ? other : common_ancestor(immediate, common, other);
       }
       changed |= std::exchange(immediate[at], common) != common;
     }
@@ -280,7 +353,6 @@ BlockId to_block(uint32_t index, uint32_t outside) {
 } // namespace
 
 DominatorTree::DominatorTree(const Function& function, const ControlFlow& flow) {
-  constexpr size_t few_blocks = 48;
   number(function, flow,
          flow.reverse_postorder().size() <= few_blocks ? by_iteration(function, flow)
                                                        : by_semidominators(function, flow));
@@ -328,40 +400,28 @@ bool DominatorTree::dominates(BlockId upper, BlockId lower) const {
 }
 
 PostDominatorTree::PostDominatorTree(const Function& function, const ControlFlow& flow) {
-  uint32_t count = static_cast<uint32_t>(function.blocks.size());
+  const auto count = static_cast<uint32_t>(function.blocks.size());
   parent_.resize(count);
   enter_.assign(count, none);
   leave_.assign(count, none);
   if (function.layout.empty()) return;
+  const std::vector<uint8_t> leaves = exits(function, flow);
+  if (leaves.size() <= few_blocks)
+    walk_back(function, flow, leaves);
+  else
+    use_semidominators(function, flow, leaves);
+}
 
-  // Compute which blocks reach an exit.
+void PostDominatorTree::use_semidominators(const Function& function, const ControlFlow& flow,
+                                           std::span<const uint8_t> leaves) {
+  const auto count = static_cast<uint32_t>(function.blocks.size());
   const std::vector<BlockId>& order = flow.reverse_postorder();
-  std::vector<bool> reaches(order.size(), false);
-  std::vector<BlockId> work;
   std::vector<std::pair<uint32_t, uint32_t>> edges; // backwards
   for (BlockId block : order) {
-    if (leaves_function(function, block)) {
-      edges.push_back({count, block.index()});
-      reaches[flow.position(block)] = true;
-      work.push_back(block);
-    }
+    if (leaves[flow.position(block)]) edges.push_back({count, block.index()});
     for (EdgeId edge : function.successors(block))
       edges.push_back({function.edges[edge].to.index(), block.index()});
   }
-  while (!work.empty()) {
-    BlockId block = work.back();
-    work.pop_back();
-    for (EdgeId edge : flow.predecessors(block)) {
-      BlockId from = function.edges[edge].from;
-      if (!flow.reachable(from) || reaches[flow.position(from)]) continue;
-      reaches[flow.position(from)] = true;
-      work.push_back(from);
-    }
-  }
-  EndlessLoops endless(function, flow, reaches);
-  for (uint32_t position : endless.representatives())
-    edges.push_back({count, order[position].index()});
-
   std::vector<uint32_t> parent = LengauerTarjan(Graph(count + 1, edges), count).run();
   std::vector<uint32_t> backwards = indices(order);
   std::reverse(backwards.begin(), backwards.end());
@@ -370,6 +430,40 @@ PostDominatorTree::PostDominatorTree(const Function& function, const ControlFlow
     parent_[i] = to_block(parent[i], count);
   enter_ = std::move(tree.enter);
   leave_ = std::move(tree.leave);
+}
+
+// As by_iteration(), on the graph backwards: vertices are positions in the reverse post-order, and the virtual exit.
+void PostDominatorTree::walk_back(const Function& function, const ControlFlow& flow, std::span<const uint8_t> leaves) {
+  const std::vector<BlockId>& order = flow.reverse_postorder();
+  const auto exit = static_cast<uint32_t>(order.size()), size = exit + 1;
+  std::vector<uint32_t> sequence = backwards_from_exit(function, flow, leaves), number(size), immediate(size, none);
+  for (uint32_t at = 0; at < size; ++at)
+    number[sequence[at]] = at;
+  immediate[0] = 0;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t at = 1; at < size; ++at) {
+      uint32_t common = leaves[sequence[at]] ? 0 : none;
+      for (EdgeId edge : function.successors(order[sequence[at]])) {
+        uint32_t other = number[flow.position(function.edges[edge].to)];
+        if (immediate[other] != none) common = common == none ? other : common_ancestor(immediate, common, other);
+      }
+      changed |= std::exchange(immediate[at], common) != common;
+    }
+  }
+  // Vertices come behind their post-dominators: sizes of subtrees from the end, places from the start.
+  std::vector<uint32_t> below(size, 1), next(size);
+  for (uint32_t at = size; at-- > 1;)
+    below[immediate[at]] += below[at];
+  next[0] = 1;
+  for (uint32_t at = 1; at < size; ++at) {
+    const uint32_t block = order[sequence[at]].index(), up = immediate[at];
+    const uint32_t enter = std::exchange(next[up], next[up] + below[at]);
+    next[at] = enter + 1;
+    enter_[block] = enter;
+    leave_[block] = enter + below[at] - 1;
+    if (up != 0) parent_[block] = order[sequence[up]];
+  }
 }
 
 bool PostDominatorTree::post_dominates(BlockId lower, BlockId upper) const {

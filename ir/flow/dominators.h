@@ -1,5 +1,5 @@
 // Dominator and post-dominator trees: Lengauer and Tarjan's algorithm with path compression, E log V on any graph; for
-// the dominators of few blocks Cooper, Harvey and Kennedy's, which is quadratic but has no tables to set up.
+// few blocks Cooper, Harvey and Kennedy's, which is quadratic but has no tables to set up.
 #pragma once
 
 #include "ir/flow/cfg.h"
@@ -48,6 +48,10 @@ public:
   bool post_dominates(BlockId lower, BlockId upper) const;
 
 private:
+  // `leaves`: by position in the reverse post-order, whether the virtual exit succeeds the block.
+  void walk_back(const Function& function, const ControlFlow& flow, std::span<const uint8_t> leaves);
+  void use_semidominators(const Function& function, const ControlFlow& flow, std::span<const uint8_t> leaves);
+
   std::vector<BlockId> parent_;
   std::vector<uint32_t> enter_, leave_;
 };

@@ -146,6 +146,10 @@ private:
     if (extend_sign(id)) return;
     if (std::ranges::any_of(operands, [](const Operand& operand) { return operand.is_group(); })) return;
     const ValueId result = operands[0].as_value();
+    if (!form.integers_only && is_float(form.type())) { // no operand counts as known
+      bits_[result.index()] = known_result(form, {});
+      return;
+    }
     const KnownBits bits = result_of(id);
     bits_[result.index()] = bits;
     if (bits.all)
@@ -340,10 +344,8 @@ private:
   bool simplify(InstructionId id) {
     const Form& form = function_.form_of(id);
     const unsigned width = bit_width(form.type());
-    if (is_float(form.type()) || form.has(Modifier::sat) || form.carry_out || function_.operands_of(id).size() < 3)
-      return false;
-    operands_.assign(function_.operands_of(id).begin(), function_.operands_of(id).end());
-    const std::vector<Operand>& operands = operands_;
+    const std::span<const Operand> operands = std::as_const(function_).operands_of(id);
+    if (is_float(form.type()) || form.has(Modifier::sat) || form.carry_out || operands.size() < 3) return false;
     const Operand &a = operands[1], &b = operands[2];
     auto is = [&](const Operand& operand, uint64_t number) { return is_number(operand, width, number); };
     switch (form.operation) {
@@ -395,7 +397,7 @@ private:
   }
 
   // (a * c) << k, 32-bit product extended to 64: becomes a * (c << k).
-  bool scale_product(InstructionId id, const std::vector<Operand>& operands) {
+  bool scale_product(InstructionId id, std::span<const Operand> operands) {
     if (bit_width(function_.form_of(id).type()) != 64 || !operands[1].is(OperandKind::value)) return false;
     const std::optional<uint64_t> distance = bits_of(operands[2], 32).value();
     const InstructionId product = values_->definition(operands[1].as_value());
@@ -413,7 +415,7 @@ private:
     return true;
   }
 
-  bool simplify_multiply_add(InstructionId id, const Form& form, const std::vector<Operand>& operands) {
+  bool simplify_multiply_add(InstructionId id, const Form& form, std::span<const Operand> operands) {
     const Operand &a = operands[1], &b = operands[2], &c = operands[3];
     const unsigned width = bit_width(form.type());
     const bool wide = form.has(Modifier::wide);
@@ -571,7 +573,6 @@ private:
   std::vector<KnownBits> bits_;            // by ValueId
   std::vector<ValueId> same_;              // by ValueId: the value that replaces it
   bool has_same_ = false;                  // any of them is set
-  std::vector<Operand> operands_;          // before the change; this memory, too, is used again
   mutable std::vector<KnownBits> sources_; // of the instruction that is visited: its memory is used again
   std::vector<bool> in_section_;
   std::vector<Needless> needless_;

@@ -19,6 +19,7 @@ void note_operands(std::span<const Operand> operands, size_t definitions, Instru
       }
     } else if (operand.is(OperandKind::symbol)) {
       contents.names_variables |= operand.as_symbol().kind() == SymbolRef::Kind::module_variable;
+      contents.names_functions |= operand.as_symbol().kind() == SymbolRef::Kind::function;
     }
     const bool is_old = operand.has(OperandFlag::old_value);
     contents.keeps_old_values |= is_old;

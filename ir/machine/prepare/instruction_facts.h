@@ -28,6 +28,7 @@ struct FunctionContents {
   bool loads_anew = false;    // volatile or atomic loads
   bool guards_memory = false; // accesses and fences with a guard
   bool keeps_old_values = false;
+  bool names_functions = false;
   bool names_variables = false;  // of the module
   bool has_linear_moves = false; // sums of linear registers
   bool has_long_floats = false;  // registers of type f64

@@ -30,9 +30,14 @@ BlockOrder::BlockOrder(const LoweringContext& context)
   for (BlockId block : function_.layout) {
     destination_[block.index()] = block;
     BlockId last = block;
-    for (int step = 0; step < longest_chain; ++step)
-      last = jump_of(function_, last);
-    if (jump_of(function_, last) == last) destination_[block.index()] = last; // else a circle of jumps
+    for (int step = 0; step <= longest_chain; ++step) {
+      const BlockId to = jump_of(function_, last);
+      if (to == last) {
+        destination_[block.index()] = last; // else a circle of jumps
+        break;
+      }
+      last = to;
+    }
   }
   targets_.reserve(function_.edges.size());
   for (BlockId block : function_.layout) {

@@ -160,6 +160,7 @@ private:
 
   // A kernel includes the code of each function that it calls, once.
   void add_called_functions() {
+    if (!contents().names_functions) return;
     for (const Function* called : called_functions(function_))
       result_.subroutines_ += lower(*called, capability_).static_instructions();
   }
