@@ -1,13 +1,14 @@
 // Interned strings: equal text has equal Symbol, so that names compare and hash as integers.
 #pragma once
 
+#include "support/hash_index.h"
 #include "support/ids.h"
 
 #include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <vector>
 
 namespace ptxrewrite {
 
@@ -28,10 +29,11 @@ public:
   size_t size() const { return texts_.size(); }
 
 private:
+  uint32_t number_of(std::string_view text, uint64_t hash) const; // HashIndex::none: there is none
   std::string_view store(std::string_view text);
 
   std::vector<std::string_view> texts_;
-  std::unordered_map<std::string_view, uint32_t> index_;
+  HashIndex index_; // a flat table: most look-ups are of names that are not in a cache of the processor
   std::vector<std::unique_ptr<char[]>> chunks_;
   size_t chunk_used_ = 0;
   size_t chunk_size_ = 0;

@@ -150,26 +150,31 @@ void RegisterClasses::join_one_by_one() {
 }
 
 void RegisterClasses::join_same_origin() {
-  // Group roots, in ascending order, by their name in the text.
-  std::vector<std::vector<ValueId>> groups;
-  std::unordered_map<uint64_t, std::vector<uint32_t>> by_name;
+  // Roots by their name in the text, those of one name in ascending order.
+  std::vector<std::pair<uint64_t, ValueId>> named;
+  named.reserve(function_.values.size());
   for (ValueId value : function_.values.ids()) {
     if (find(value) != value || !ranges_.is_defined(value)) continue;
     const Value& row = function_.values[value];
-    if (!row.name) continue;
-    uint64_t key = uint64_t{row.name.index()} << 32 | row.number;
-    std::vector<uint32_t>& candidates = by_name[key];
-    auto fits = [&](uint32_t group) { return same_kind(groups[group][0], value); };
-    auto group = std::find_if(candidates.begin(), candidates.end(), fits);
-    if (group != candidates.end()) {
-      groups[*group].push_back(value);
-    } else {
-      candidates.push_back(static_cast<uint32_t>(groups.size()));
-      groups.push_back({value});
+    if (row.name) named.push_back({uint64_t{row.name.index()} << 32 | row.number, value});
+  }
+  std::ranges::sort(named);
+  std::vector<ValueId> left, group;
+  for (size_t begin = 0, end = 0; begin < named.size(); begin = end) {
+    while (end < named.size() && named[end].first == named[begin].first)
+      ++end;
+    if (end == begin + 1) continue;
+    left.clear();
+    for (size_t i = begin; i < end; ++i)
+      left.push_back(named[i].second);
+    while (!left.empty()) {
+      const ValueId first = left[0];
+      const auto others = std::ranges::stable_partition(left, [&](ValueId one) { return same_kind(first, one); });
+      group.assign(left.begin(), others.begin());
+      left.erase(left.begin(), others.begin());
+      if (group.size() > 1) join_group(group);
     }
   }
-  for (const std::vector<ValueId>& group : groups)
-    if (group.size() > 1) join_group(group);
 }
 
 void RegisterClasses::join_group(std::span<const ValueId> roots) {

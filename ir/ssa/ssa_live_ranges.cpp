@@ -2,7 +2,7 @@
 #include "ir/ssa/ssa_live_ranges.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <utility>
 
 namespace ptxrewrite::ir {
 
@@ -24,15 +24,18 @@ std::vector<bool> values_in_question(const Function& function) {
           add(operand.as_value());
     }
   }
-  std::unordered_map<uint64_t, ValueId> first_of_name;
+  std::vector<std::pair<uint64_t, ValueId>> named;
+  named.reserve(function.values.size());
   for (ValueId value : function.values.ids()) {
     const Value& row = function.values[value];
-    if (!row.name || row.is_undefined) continue;
-    auto [entry, fresh] = first_of_name.try_emplace(uint64_t{row.name.index()} << 32 | row.number, value);
-    if (fresh) continue;
-    add(entry->second);
-    add(value);
+    if (row.name && !row.is_undefined) named.push_back({uint64_t{row.name.index()} << 32 | row.number, value});
   }
+  std::ranges::sort(named);
+  for (size_t i = 1; i < named.size(); ++i)
+    if (named[i - 1].first == named[i].first) {
+      add(named[i - 1].second);
+      add(named[i].second);
+    }
   return result;
 }
 

@@ -110,9 +110,13 @@ private:
     return std::ranges::all_of(forms_.obligations(value), [&](ir::ObligationId id) { return holds(id); });
   }
 
+  static bool may_be_constant(const LinearForm& form) {
+    return form.kind <= ir::ValueClass::launch_uniform && !form.varies;
+  }
+
   // Returns the bits of a form that have the same value in every thread.
   std::optional<uint64_t> constant(const LinearForm& form) const {
-    if (form.kind > ir::ValueClass::launch_uniform || form.varies || !is_certain(form)) return std::nullopt;
+    if (!may_be_constant(form) || !is_certain(form)) return std::nullopt;
     return forms_.evaluate(form, known_.launch, thread_);
   }
 
@@ -126,8 +130,9 @@ private:
   }
 
   void find_value(ValueId value) {
-    if (!is_right(value)) return;
-    const std::optional<uint64_t> bits = constant(forms_.form(value));
+    const LinearForm& form = forms_.form(value);
+    if (!may_be_constant(form) || !is_right(value)) return;
+    const std::optional<uint64_t> bits = constant(form);
     if (!bits) return;
     if (function_.values[value].type == ir::ScalarType::pred)
       predicates_[value] = *bits != 0;
@@ -180,22 +185,27 @@ private:
     const Interval all = is_signed ? ir::signed_range(width) : ir::unsigned_range(width);
     Int128 limit = static_cast<Int128>(*known.bits);
     if (is_signed && width <= 64 && (*known.bits >> (width - 1) & 1)) limit -= Int128(1) << width;
-    const bool below = lies(unknown, {all.low, limit - 1}, id), above = lies(unknown, {limit + 1, all.high}, id);
-    const bool at = lies(unknown, {limit, limit}, id);
-    const bool at_most = below || at || lies(unknown, {all.low, limit}, id);
-    const bool at_least = above || at || lies(unknown, {limit, all.high}, id);
+    const auto below = [&] { return lies(unknown, {all.low, limit - 1}, id); };
+    const auto above = [&] { return lies(unknown, {limit + 1, all.high}, id); };
+    const auto at = [&] { return lies(unknown, {limit, limit}, id); };
+    const auto apart = [&] { return below() || above(); };
+    const auto at_most = [&] { return lies(unknown, {all.low, limit}, id); };
+    const auto at_least = [&] { return lies(unknown, {limit, all.high}, id); };
     // Normalizes to `unknown REL literal`; the literal may be on the left.
     auto is = [&](Modifier one, Modifier two, Modifier mirror_one, Modifier mirror_two) {
       return mirrored ? form.has(mirror_one) || form.has(mirror_two) : form.has(one) || form.has(two);
     };
     std::optional<bool> outcome;
-    auto settle = [&](bool is_true, bool is_false) {
-      if (is_true || is_false) outcome = is_true;
+    auto settle = [&](auto&& is_true, auto&& is_false) {
+      if (is_true())
+        outcome = true;
+      else if (is_false())
+        outcome = false;
     };
     if (form.has(Modifier::eq))
-      settle(at, below || above);
+      settle(at, apart);
     else if (form.has(Modifier::ne))
-      settle(below || above, at);
+      settle(apart, at);
     else if (is(Modifier::lt, Modifier::lo, Modifier::gt, Modifier::hi))
       settle(below, at_least);
     else if (is(Modifier::le, Modifier::ls, Modifier::ge, Modifier::hs))

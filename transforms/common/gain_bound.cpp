@@ -4,7 +4,9 @@
 #include "ir/analysis/linear/linear.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 namespace ptxrewrite::transforms::legal {
@@ -67,9 +69,13 @@ private:
 
   bool is_unchanged(ir::InstructionId id) const {
     const ir::Instruction &before = original_.instructions[id], &after = candidate_.instructions[id];
+    static_assert(std::has_unique_object_representations_v<ir::Operand>);
     return before.block == after.block && before.kind == after.kind && before.form == after.form &&
            before.guard == after.guard && before.guard_negated == after.guard_negated &&
-           std::ranges::equal(original_.operands_of(id), candidate_.operands_of(id));
+           before.operands.count == after.operands.count &&
+           (before.operands.count == 0 ||
+            std::memcmp(original_.operands_of(id).data(), candidate_.operands_of(id).data(),
+                        before.operands.count * sizeof(ir::Operand)) == 0);
   }
 
   // The sources of new and rewritten instructions may be combined with them.
@@ -94,14 +100,15 @@ private:
   // Is every reader of its results unneeded? The walk is backwards, so that readers are visited first; an argument of
   // an edge counts as a reader that stays.
   bool is_dead(ir::InstructionId id) const {
-    bool is_read = false, has_readers = false;
-    ir::for_each_definition(original_, id, [&](ir::ValueId value) {
-      for (const ir::Use& use : def_use_.uses(value)) {
+    bool has_readers = false;
+    for (const ir::Operand& operand : original_.operands_of(id)) {
+      if (!operand.is(ir::OperandKind::value) || !operand.is_definition()) continue;
+      for (const ir::Use& use : def_use_.uses(operand.as_value())) {
+        if (!use.instruction || !unneeded_[use.instruction.index()]) return false;
         has_readers = true;
-        is_read |= !use.instruction || !unneeded_[use.instruction.index()];
       }
-    });
-    return has_readers && !is_read;
+    }
+    return has_readers;
   }
 
   void mark_unneeded(ir::InstructionId id) {

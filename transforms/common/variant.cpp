@@ -76,9 +76,12 @@ std::string why_no_variant(const ir::Function& function, std::string_view pass, 
 
 std::string why_no_launch_terms(const ir::Function& function, std::string_view pass, PassContext& context) {
   if (!original_of(function)) {
-    const std::string name(function.module().text(function.name));
-    for (const PassDescription& other : all_passes())
-      if (has_name(function.module(), variant_name(name, other.name))) return "it has a variant already";
+    std::string name = variant_name(std::string(function.module().text(function.name)), "");
+    const size_t without_pass = name.size();
+    for (const PassDescription& other : all_passes()) {
+      name.replace(without_pass, std::string::npos, other.name);
+      if (has_name(function.module(), name)) return "it has a variant already";
+    }
     return why_no_variant(function, pass, context);
   }
   bool other_shape = false;

@@ -16,10 +16,12 @@
 #include "ir/flow/loops.h"
 
 #include <array>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace ptxrewrite::ir {
@@ -63,6 +65,7 @@ struct FormCondition {
   };
   Kind kind = Kind::predicate;
   uint8_t bit = 0;
+  uint16_t reserved = 0; // no padding: forms are compared as bytes
   ValueId value;
   InstructionId instruction;
   bool operator==(const FormCondition&) const = default;
@@ -80,6 +83,7 @@ struct LinearForm {
   // May differ between trips other than by a loop offset: launch_uniform and block_uniform only. All threads in the
   // same trip of the loops around the definition have the same value.
   bool varies = false;
+  uint16_t reserved = 0;
   // All seven, in Z/2^width. Present for constant .. linear_loop, except block-uniform values without a form.
   std::array<ExpressionId, form_index::count> coefficients{};
   std::array<LoopOffset, max_loops> loop_offsets{};
@@ -92,8 +96,9 @@ struct LinearForm {
 
   bool has_coefficients() const { return coefficients[0].valid(); }
   std::span<const LoopOffset> loops() const { return {loop_offsets.data(), loop_count}; }
-  bool operator==(const LinearForm&) const = default;
+  bool operator==(const LinearForm& other) const { return std::memcmp(this, &other, sizeof *this) == 0; }
 };
+static_assert(std::has_unique_object_representations_v<LinearForm>);
 
 // The condition under which a loop continues, which determines its trip count: `tested + trip * step` REL `limit`.
 struct TripBound {

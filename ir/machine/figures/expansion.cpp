@@ -182,7 +182,8 @@ const Text* first_row(const std::vector<std::vector<ParsedRow<Text>>>& table, co
   return nullptr;
 }
 
-const Expansion& find_expansion(const Form& form, uint32_t compute_capability, bool literal) {
+// Not part of expansion_of(), which rarely comes here.
+[[gnu::noinline]] const Expansion& find_expansion(const Form& form, uint32_t compute_capability, bool literal) {
   static const auto table = by_opcode<ExpansionRow>(expansion_rows);
   const ExpansionRow* row =
       first_row(table, form, compute_capability, literal, [](const ExpansionRow&) { return true; });

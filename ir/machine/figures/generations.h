@@ -53,11 +53,24 @@ inline constexpr std::array<MachineFactInfo, static_cast<size_t>(MachineFact::co
 }};
 
 // The newest generation that is not newer than the compute capability; the oldest for earlier capabilities.
-constexpr Generation generation_of(uint32_t compute_capability) {
+constexpr Generation find_generation(uint32_t compute_capability) {
   size_t found = 0;
   for (size_t i = 1; i < generation_count; ++i)
     if (generations[i].first_capability <= compute_capability) found = i;
   return static_cast<Generation>(found);
+}
+
+// By compute capability: rules ask for each instruction.
+inline constexpr auto known_generations = [] {
+  std::array<Generation, 256> known{};
+  for (uint32_t capability = 0; capability < known.size(); ++capability)
+    known[capability] = find_generation(capability);
+  return known;
+}();
+
+constexpr Generation generation_of(uint32_t compute_capability) {
+  return compute_capability < known_generations.size() ? known_generations[compute_capability]
+                                                       : find_generation(compute_capability);
 }
 
 constexpr uint16_t fact(uint32_t compute_capability, MachineFact fact) {

@@ -85,11 +85,11 @@ TEST_CASE("dominators are the blocks whose removal cuts the way from the entry")
 
 TEST_CASE("post-dominators are the blocks whose removal cuts every way to an exit") {
   Random random(2);
-  int compared = 0;
+  int compared = 0, large = 0;
   for (int round = 0; round < 600; ++round) {
     Module module;
     Function function(module);
-    unsigned count = 1 + below(random, 12);
+    unsigned count = 1 + below(random, round % 20 == 0 ? 120 : 12); // another algorithm above 48
     make_random_graph(function, random, count);
     ControlFlow flow(function);
     PostDominatorTree tree(function, flow);
@@ -99,6 +99,7 @@ TEST_CASE("post-dominators are the blocks whose removal cuts every way to an exi
       endless |= reachable[i] && !reaches_exit(function, i, no_block);
     if (endless) continue;
     ++compared;
+    large += count > 48;
     for (unsigned lower = 0; lower < count; ++lower)
       for (unsigned upper = 0; upper < count; ++upper) {
         if (!reachable[upper] || !reachable[lower]) continue;
@@ -107,9 +108,16 @@ TEST_CASE("post-dominators are the blocks whose removal cuts every way to an exi
           CHECK(lower != upper);
           CHECK(tree.post_dominates(BlockId(lower), BlockId(upper)));
         }
+        // All other strict post-dominators post-dominate the immediate one.
+        if (const BlockId next = tree.immediate_post_dominator(BlockId(upper));
+            lower != upper && tree.post_dominates(BlockId(lower), BlockId(upper))) {
+          REQUIRE(next.valid());
+          CHECK(tree.post_dominates(BlockId(lower), next));
+        }
       }
   }
   CHECK(compared > 200);
+  CHECK(large > 0);
 }
 
 TEST_CASE("an endless loop and a guarded exit lead to the virtual exit") {
