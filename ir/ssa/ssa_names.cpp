@@ -139,8 +139,9 @@ private:
     auto mention = [&](ValueId value) { mentioned[value.index()] = true; };
     for (BlockId block : function_.layout)
       for (InstructionId id : function_.instructions_in(block)) {
-        for_each_use(function_, id, mention);
-        for_each_definition(function_, id, mention);
+        for (const Operand& operand : function_.operands_of(id))
+          if (operand.is(OperandKind::value)) mention(operand.as_value());
+        if (const ValueId guard = function_.instructions[id].guard) mention(guard);
       }
     for (ValueId value : function_.values.ids())
       if (mentioned[value.index()] && !is_queue(function_.values[value].register_class))

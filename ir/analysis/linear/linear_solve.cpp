@@ -348,9 +348,15 @@ private:
       changed |= update(parameters[i], set);
     }
     for (InstructionId id : function.instructions_in(block)) {
-      bool has_forms = false;
-      for_each_definition(function, id, [&](ValueId value) { has_forms |= has_form(value); });
-      if (!has_forms) continue;
+      bool has_forms = false, has_obligations = !state_.loops.loops().empty(); // loops may add those of their exits
+      for (const Operand& operand : function.operands_of(id)) {
+        if (!operand.is(OperandKind::value)) continue;
+        const ValueId value = operand.as_value();
+        has_forms |= operand.is_definition() && has_form(value);
+        has_obligations |= operand.is_definition() ? own_[value.index()].valid() : set_of(value) != empty;
+      }
+      if (const ValueId guard = function.instructions[id].guard) has_obligations |= set_of(guard) != empty;
+      if (!has_forms || !has_obligations) continue;
       ObligationSetId set = empty;
       for_each_use(function, id,
                    [&](ValueId value) { set = with_exits(value, block, state_.united(set, set_of(value))); });

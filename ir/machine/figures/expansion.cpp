@@ -182,7 +182,7 @@ const Text* first_row(const std::vector<std::vector<ParsedRow<Text>>>& table, co
   return nullptr;
 }
 
-// Not part of expansion_of(), which rarely comes here.
+// Not inlined into expansion_of(), which rarely comes here and has little to do otherwise.
 [[gnu::noinline]] const Expansion& find_expansion(const Form& form, uint32_t compute_capability, bool literal) {
   static const auto table = by_opcode<ExpansionRow>(expansion_rows);
   const ExpansionRow* row =
@@ -216,22 +216,30 @@ const OrderRow* find_order(const Form& form, uint32_t compute_capability) {
   return nullptr;
 }
 
+// What has been asked for recently.
+struct RecentExpansion {
+  FormId form;
+  uint32_t capability_and_literal = 0;
+  const Expansion* expansion = nullptr;
+};
+
+[[gnu::noinline]] const Expansion& renewed(RecentExpansion& entry, const Form& form, uint32_t compute_capability,
+                                           bool literal, uint32_t key) {
+  entry = {form.id, key, &find_expansion(form, compute_capability, literal)};
+  return *entry.expansion;
+}
+
 } // namespace
 
 const Expansion& expansion_of(const Form& form, uint32_t compute_capability, bool literal) {
   // A kernel has few forms, and every version of it asks for all of them again.
-  struct Entry {
-    FormId form;
-    uint32_t capability_and_literal = 0;
-    const Expansion* expansion = nullptr;
-  };
   constexpr size_t kept = 1024;
-  thread_local std::array<Entry, kept> recent;
+  thread_local std::array<RecentExpansion, kept> recent;
   if (!form.id) return find_expansion(form, compute_capability, literal);
   const uint32_t key = compute_capability << 1 | static_cast<uint32_t>(literal);
-  Entry& entry = recent[(form.id.index() << 1 | static_cast<uint32_t>(literal)) % kept];
+  RecentExpansion& entry = recent[(form.id.index() << 1 | static_cast<uint32_t>(literal)) % kept];
   if (entry.form != form.id || entry.capability_and_literal != key)
-    entry = {form.id, key, &find_expansion(form, compute_capability, literal)};
+    return renewed(entry, form, compute_capability, literal, key);
   return *entry.expansion;
 }
 

@@ -126,8 +126,8 @@ bool UniformValues::parts_between_warps(InstructionId id) const {
   return (strict || or_equal) && literal >= 0 && (literal + (or_equal ? 1 : 0)) % warp_size == 0;
 }
 
+// The instruction is not settled.
 bool UniformValues::visit(InstructionId id) {
-  if (settled_[id.index()]) return false;
   if (warps_in_rows_ && function_.instructions[id].kind == InstructionKind::real) {
     const std::span<const Operand> operands = function_.operands_of(id);
     if (function_.is_ssa && keeps_number(function_, id) && is_thread_index(operands[1]))
@@ -209,7 +209,7 @@ bool UniformValues::step() {
   for (BlockId block : flow_.reverse_postorder()) {
     bool changed = false;
     for (InstructionId id : function_.instructions_in(block))
-      changed |= visit(id);
+      if (!settled_[id.index()]) changed |= visit(id);
     again |= spread_divergence(block);
     for (EdgeId edge : function_.successors(block)) {
       const BlockId to = function_.edges[edge].to;

@@ -96,7 +96,8 @@ TEST_CASE("a function contains what one of its instructions is") {
   CHECK_FALSE(nothing.names_variables);
   CHECK_FALSE(nothing.has(InstructionClass::atomic));
   CHECK(nothing.has(InstructionClass::load));
-  CHECK(nothing.predicates == 3); // %p0 ... %p3 are declared, one of them is number 0
+  CHECK(nothing.predicates == 0);
+  CHECK(contents_of("setp.eq.u32 %p1, %r1, 1; setp.eq.u32 %p2, %r1, 2;").predicates == 2);
   CHECK(contents_of("div.u32 %r1, %r2, %r3;").divides);
   CHECK(contents_of("rem.s32 %r1, %r2, 7;").divides);
   CHECK(contents_of("ld.global.v2.u32 {%r1, %r2}, [%l1];").accesses_vectors);
