@@ -17,13 +17,13 @@ void append_hexadecimal(std::string& out, uint64_t bits, int digits) {
 void append_number(std::string& out, uint64_t number) {
   char buffer[20];
   auto end = std::to_chars(buffer, buffer + sizeof buffer, number).ptr;
-  out.append(buffer, end);
+  out.append(buffer, static_cast<size_t>(end - buffer));
 }
 
 void append_signed(std::string& out, int64_t number) {
   char buffer[20];
   auto end = std::to_chars(buffer, buffer + sizeof buffer, number).ptr;
-  out.append(buffer, end);
+  out.append(buffer, static_cast<size_t>(end - buffer));
 }
 
 void append_value(std::string& out, const Function& function, ValueId id, bool numbered) {
@@ -158,7 +158,7 @@ void OperandPrinter::print_integer(const Operand& operand) {
   if (operand.has(OperandFlag::hexadecimal)) {
     char buffer[18] = {'0', 'x'};
     auto end = std::to_chars(buffer + 2, buffer + sizeof buffer, bits, 16).ptr;
-    out_.append(buffer, end);
+    out_.append(buffer, static_cast<size_t>(end - buffer));
   } else if (operand.has(OperandFlag::unsigned_literal)) {
     append_number(out_, bits);
     if (operand.immediate < 0) out_ += 'U';
