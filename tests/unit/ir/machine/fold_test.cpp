@@ -1,5 +1,6 @@
 // Folding is correct: results by hand from the ISA manual's definitions, known bits against all numbers that they
 // exclude, and well-formed functions of all samples for a known block.
+#include "ir/machine/prepare/canonical.h"
 #include "ir/machine/prepare/fold.h"
 #include "ir/machine/prepare/known_bits.h"
 #include "ir/ssa/ssa.h"
@@ -54,6 +55,17 @@ int count_folded(const std::string& text) {
     for (InstructionId id : function.instructions_in(block))
       count += function.instructions[id].kind == InstructionKind::real;
   return count;
+}
+
+// Is what the steps have kept what is found anew?
+bool are_current(DefinitionsBetweenSteps& kept, const Function& function) {
+  const ValueDefinitions fresh(function);
+  const ValueDefinitions& old = kept.of(function);
+  for (ValueId value : function.values.ids())
+    if (old.definition(value) != fresh.definition(value) || old.merges(value) != fresh.merges(value) ||
+        old.only_reader(value) != fresh.only_reader(value))
+      return false;
+  return true;
 }
 
 } // namespace
@@ -147,7 +159,7 @@ TEST_CASE("folding follows branches, guards and what arrives from several ways")
 
 TEST_CASE("samples for a known block stay well-formed") {
   namespace files = std::filesystem;
-  size_t functions = 0, changed = 0;
+  size_t functions = 0, changed = 0, canonical = 0;
   for (const auto& entry : files::recursive_directory_iterator(tests::source_path("samples"))) {
     if (entry.path().extension() != ".ptx") continue;
     std::stringstream text;
@@ -159,15 +171,21 @@ TEST_CASE("samples for a known block stay well-formed") {
       function->directives.push_back({read.module->intern(".reqntid"), {64, 1, 1}, 3, {}});
       ++functions;
       ControlFlow flow(*function);
-      if (!fold(*function, flow)) continue;
-      ++changed;
+      DefinitionsBetweenSteps definitions;
       CAPTURE(entry.path().string());
+      const bool folded = fold(*function, flow, definitions);
+      CHECK(are_current(definitions, *function));
+      canonical += make_canonical(*function, 80, definitions);
+      CHECK(are_current(definitions, *function));
+      if (!folded) continue;
+      ++changed;
       CHECK(verify(*function).empty());
       CHECK(flow.reverse_postorder() == ControlFlow(*function).reverse_postorder());
     }
   }
   CHECK(functions > 100);
   CHECK(changed > 20);
+  CHECK(canonical > 0);
 }
 
 } // namespace ptxrewrite::tests::fold_test

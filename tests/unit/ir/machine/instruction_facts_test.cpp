@@ -6,6 +6,7 @@
 #include "ir/ssa/ssa.h"
 #include "support/file_io.h"
 #include "tests/unit/grammar/read.h"
+#include "tests/unit/ir/random_functions.h"
 #include "tests/unit/paths.h"
 
 #include <doctest/doctest.h>
@@ -83,6 +84,22 @@ TEST_CASE("forms, results and operands are those of a walk") {
     }
   }
   CHECK(operands > 10'000);
+}
+
+TEST_CASE("the same with guards on all kinds of instructions, which have old values in SSA form") {
+  size_t operands = 0, old = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    ReadText read(RandomKernel(seed).text());
+    REQUIRE(read.ok());
+    Function& function = *read.module->functions[0];
+    operands += compare(function);
+    if (!construct_ssa(function)) continue;
+    operands += compare(function);
+    old += facts_of(function).contents.keeps_old_values;
+  }
+  CHECK(operands > 3'000);
+  CHECK(old > 30);
 }
 
 TEST_CASE("a function contains what one of its instructions is") {

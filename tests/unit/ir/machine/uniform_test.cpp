@@ -119,4 +119,32 @@ TEST_CASE("values of nested loops are uniform as by definition") {
   CHECK(varying > 1000);
 }
 
+TEST_CASE("what is read from one address, and votes, are uniform if what is read counts") {
+  ReadText text(".version 8.0\n.target sm_80\n.address_size 64\n.entry k(.param .u64 p)\n{\n.reg .pred %p<3>; "
+                ".reg .b32 %r<9>; .reg .b64 %l<5>;\nld.param.u64 %l1, [p];\nmov.u32 %r1, %tid.x;\n"
+                "mul.wide.u32 %l2, %r1, 4;\nadd.u64 %l3, %l1, %l2;\nld.global.u32 %r2, [%l1];\n"
+                "ld.global.u32 %r3, [%l3];\nsetp.ne.u32 %p1, %r3, 0;\nvote.sync.any.pred %p2, %p1, -1;\n"
+                "atom.global.add.u32 %r4, [%l1], 1;\nselp.u32 %r5, %r2, %r3, %p2;\nst.global.u32 [%l3], %r5;\n"
+                "st.global.u32 [%l3], %r4;\nret;\n}\n");
+  REQUIRE_MESSAGE(text.ok(), text.messages());
+  Function& function = text.function();
+  REQUIRE(construct_ssa(function).ok());
+  const ControlFlow flow(function);
+  const DominatorTree dominators(function, flow);
+  const PostDominatorTree post_dominators(function, flow);
+  const UniformValues computed(function, flow, dominators, post_dominators);
+  const UniformValues read(computed, UniformSources::read);
+  const auto value = [&](std::string_view name) {
+    for (ValueId id : function.values.ids())
+      if (function.value_name(id) == name) return id;
+    return ValueId();
+  };
+  for (const char* name : {"%l1"})
+    CHECK((computed.uniform(value(name)) && read.uniform(value(name))));
+  for (const char* name : {"%r1", "%l2", "%l3", "%r3", "%p1", "%r4", "%r5"})
+    CHECK_FALSE((computed.uniform(value(name)) || read.uniform(value(name))));
+  for (const char* name : {"%r2", "%p2"})
+    CHECK((!computed.uniform(value(name)) && read.uniform(value(name))));
+}
+
 } // namespace ptxrewrite::tests::uniform_test
