@@ -5,6 +5,7 @@
 #include "ir/machine/prepare/sections.h"
 
 #include <bit>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,7 +24,7 @@ public:
     for (BlockId block : function_.layout)
       for (InstructionId id : function_.instructions_in(block))
         if (!is_marked(in_section_, id) && !function_.instructions[id].guard)
-          changed_ |= shift_by_power(id) || join_multiply_add(id) || (chooses_extremes_ && choose_extreme(id));
+          changed_ |= scale_once(id) || join_multiply_add(id) || (chooses_extremes_ && choose_extreme(id));
     if (changed_) definitions_.forget();
     return changed_;
   }
@@ -42,6 +43,57 @@ private:
     const std::vector<Operand> shifted{operands[0], operands[1], Operand::integer(std::countr_zero(factor))};
     function_.instructions[id].form = known_form("shl.b32");
     function_.set_operands(id, shifted);
+    return true;
+  }
+
+  // Products with powers of two become shifts; factors that follow each other become one.
+  bool scale_once(InstructionId id) {
+    const bool shifts = shift_by_power(id);
+    return join_factors(id) || shifts;
+  }
+
+  struct Factor {
+    uint32_t number = 0;
+    bool shifts = false;
+  };
+
+  // The literal by which a 32-bit product, multiply-add or shift multiplies its first operand.
+  std::optional<Factor> factor_of(InstructionId id) const {
+    if (function_.instructions[id].kind != InstructionKind::real) return std::nullopt;
+    const Form& form = function_.form_of(id);
+    const std::span<const Operand> operands = std::as_const(function_).operands_of(id);
+    const bool shifts = form.opcode == Opcode::shl,
+               multiplies = form.opcode == Opcode::mul || form.opcode == Opcode::mad;
+    if (!(shifts || multiplies) || bit_width(form.type()) != 32 || is_float(form.type()) || form.has(Modifier::sat) ||
+        form.carry_out || (multiplies && !form.has(Modifier::lo)) || !operands[1].is(OperandKind::value) ||
+        !operands[2].is(OperandKind::integer))
+      return std::nullopt;
+    const auto number = static_cast<uint32_t>(operands[2].immediate);
+    if (!shifts) return Factor{number, false};
+    return number < 32 ? std::optional(Factor{1U << number, true}) : std::nullopt;
+  }
+
+  // (a * k) * m: a * (k * m), where nothing else reads the product. ptxas multiplies no shifted value so.
+  bool join_factors(InstructionId id) {
+    const std::optional<Factor> outer = factor_of(id);
+    if (!outer) return false;
+    const std::span<const Operand> operands = std::as_const(function_).operands_of(id);
+    const InstructionId from = values().definition(operands[1].as_value());
+    if (!from || function_.instructions[from].guard || is_marked(in_section_, from) ||
+        values().only_reader(operands[1].as_value()) != id ||
+        function_.instructions[from].block != function_.instructions[id].block ||
+        function_.is_opcode(from, Opcode::mad))
+      return false;
+    const std::optional<Factor> inner = factor_of(from);
+    if (!inner || (inner->shifts && !outer->shifts)) return false;
+    const uint64_t both = uint64_t{inner->number} * outer->number;
+    if (both >> 31) return false;
+    std::vector<Operand> joined(operands.begin(), operands.end());
+    joined[1] = std::as_const(function_).operands_of(from)[1];
+    const bool shifts = outer->shifts && inner->shifts;
+    joined[2] = Operand::integer(shifts ? std::countr_zero(both) : static_cast<int64_t>(both));
+    if (outer->shifts && !shifts) function_.instructions[id].form = known_form("mul.lo.u32");
+    function_.set_operands(id, joined);
     return true;
   }
 

@@ -1,0 +1,49 @@
+// Literal factors that follow each other, against ptxas: one product or shift, if nothing else reads what is between.
+#include "ir/machine/figures/figures.h"
+#include "ir/machine/select/lowering.h"
+#include "ir/ssa/ssa.h"
+#include "support/ptxas.h"
+#include "tests/unit/grammar/read.h"
+
+#include <doctest/doctest.h>
+
+namespace ptxrewrite::tests::factors_test {
+
+using namespace ptxrewrite;
+using namespace ptxrewrite::ir;
+
+TEST_CASE("factors that follow each other are one") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  const std::pair<const char*, std::string> cases[] = {
+      {"shift of a shift", "shl.b32 %r4, %r3, 8; shl.b32 %r5, %r4, 1;"},
+      {"shift of a product with a power of two", "mul.lo.s32 %r4, %r3, 256; shl.b32 %r5, %r4, 1;"},
+      {"shift of a product", "mul.lo.s32 %r4, %r3, 100; shl.b32 %r5, %r4, 1;"},
+      {"product of a product", "mul.lo.s32 %r4, %r3, 100; mul.lo.s32 %r5, %r4, 3;"},
+      {"multiply-add of a product", "mul.lo.s32 %r4, %r3, 7; mad.lo.s32 %r5, %r4, 100, %r1;"},
+      {"product of a shift", "shl.b32 %r4, %r3, 3; mul.lo.s32 %r5, %r4, 100;"},
+      {"multiply-add of a shift", "shl.b32 %r4, %r3, 3; mad.lo.s32 %r5, %r4, 100, %r1;"},
+      {"shift of a sum of a product", "mad.lo.s32 %r4, %r3, 256, %r1; shl.b32 %r5, %r4, 1;"},
+      {"shift that is stored, too", "shl.b32 %r4, %r3, 8; shl.b32 %r5, %r4, 1; st.global.u32 [%rd2+4], %r4;"},
+      {"of the block", "mov.u32 %r3, %ctaid.x; mul.lo.s32 %r4, %r3, 256; shl.b32 %r5, %r4, 1;"}};
+  for (const auto& [name, work] : cases) {
+    const std::string text = ".version 7.8\n.target sm_75\n.address_size 64\n"
+                             ".visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<3>;\n"
+                             ".pragma \"nounroll\";\nld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b];\n"
+                             "mov.u32 %r1, %tid.x; ld.global.u32 %r3, [%rd1];\n" +
+                             work + "\nadd.s32 %r6, %r5, %r1; st.global.u32 [%rd2], %r6; ret;\n}\n";
+    ReadText read(text);
+    REQUIRE_MESSAGE(read.ok(), read.messages());
+    REQUIRE(construct_ssa(read.function()).ok());
+    for (uint32_t capability : {75U, 80U, 90U, 120U}) {
+      Result<FiguresByFunction> real = machine_figures(text, "sm_" + std::to_string(capability));
+      REQUIRE_MESSAGE(real.ok(), text);
+      INFO("sm_" << capability << ", " << std::string(name));
+      CHECK(lower(read.function(), capability).static_instructions() == real->at("k").instructions);
+    }
+  }
+}
+
+} // namespace ptxrewrite::tests::factors_test
