@@ -73,7 +73,8 @@ private:
     return number < 32 ? std::optional(Factor{1U << number, true}) : std::nullopt;
   }
 
-  // (a * k) * m: a * (k * m), where nothing else reads the product. ptxas multiplies no shifted value so.
+  // (a * k) * m: a * (k * m), if a * k has no other reader. ptxas does not combine a shift with a product that reads
+  // it.
   bool join_factors(InstructionId id) {
     const std::optional<Factor> outer = factor_of(id);
     if (!outer) return false;

@@ -1,3 +1,4 @@
+// Collects the facts in one walk over the operands of a function, see instruction_facts.h.
 #include "ir/machine/prepare/instruction_facts.h"
 
 #include <algorithm>

@@ -32,12 +32,12 @@ public:
   bool knows_branch_uniform(BlockId block) const;
 
 private:
-  // What the results of an instruction depend on.
+  // When the results of an instruction are uniform.
   enum class Dependence : uint8_t {
-    operands,
-    memory, // read at one address: on the operands if what is read counts as uniform; else they vary
-    vote,   // on nothing if what is read counts as uniform; else they vary
-    lane,   // they vary
+    operands, // if its operands are
+    memory,   // loads: if their addresses are, with UniformSources::read; never with UniformSources::computed
+    vote,     // always with UniformSources::read; never with UniformSources::computed
+    lane,     // never
   };
 
   UniformValues(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,

@@ -1,4 +1,5 @@
-// Literal factors that follow each other, against ptxas: one product or shift, if nothing else reads what is between.
+// A product or shift by a literal whose operand is another one, against ptxas: ptxas multiplies once by the product of
+// both literals if the inner result has no other reader.
 #include "ir/machine/figures/figures.h"
 #include "ir/machine/select/lowering.h"
 #include "ir/ssa/ssa.h"

@@ -57,7 +57,7 @@ int count_folded(const std::string& text) {
   return count;
 }
 
-// Is what the steps have kept what is found anew?
+// True if the cached definitions equal those of a fresh analysis of the function.
 bool are_current(DefinitionsBetweenSteps& kept, const Function& function) {
   const ValueDefinitions fresh(function);
   const ValueDefinitions& old = kept.of(function);

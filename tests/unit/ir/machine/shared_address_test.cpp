@@ -85,7 +85,7 @@ TEST_CASE("the address of a local variable takes no instruction") {
     MESSAGE("skipped: no ptxas");
     return;
   }
-  // A half of what is stored is loaded: it stays in memory.
+  // The load is narrower than the store, so that ptxas keeps the variable in local memory.
   const std::string value = "ld.global.u64 %rd4, [%rd2]; ",
                     load = "ld.local.u32 %r5, [own+4]; st.global.u32 [%rd2], %r5;";
   check({"named", value + "st.local.u64 [own], %rd4; " + load});
