@@ -19,6 +19,15 @@ bool can_discharge(const DischargePolicy& policy, const ir::LinearForms& forms, 
   return std::ranges::all_of(ids, [&](ir::ObligationId id) { return can_discharge(policy, forms, id); });
 }
 
+bool is_checked_at_launch(const DischargePolicy& policy, const ir::LinearForms& forms, ir::ObligationId id) {
+  return policy.launch && !forms.obligation(id).proved && !(policy.assumed && forms.is_about_overflow(id));
+}
+
+bool is_checked_at_launch(const DischargePolicy& policy, const ir::LinearForms& forms,
+                          std::span<const ir::ObligationId> ids) {
+  return std::ranges::any_of(ids, [&](ir::ObligationId id) { return is_checked_at_launch(policy, forms, id); });
+}
+
 Attempt::Attempt(const ir::Function& original, DischargePolicy policy, std::string_view pass)
     : original_(&original), function_(original), policy_(policy), guard_(original) {
   terms_.pass = pass;

@@ -33,6 +33,10 @@ struct DischargePolicy {
 // Can the obligation be discharged in one of the ways that are available?
 bool can_discharge(const DischargePolicy& policy, const ir::LinearForms& forms, ir::ObligationId id);
 bool can_discharge(const DischargePolicy& policy, const ir::LinearForms& forms, std::span<const ir::ObligationId> ids);
+// Is it the launcher that discharges the obligation, so that the original has to stay? Only if it can be discharged.
+bool is_checked_at_launch(const DischargePolicy& policy, const ir::LinearForms& forms, ir::ObligationId id);
+bool is_checked_at_launch(const DischargePolicy& policy, const ir::LinearForms& forms,
+                          std::span<const ir::ObligationId> ids);
 
 class Attempt {
 public:

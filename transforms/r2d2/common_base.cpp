@@ -38,13 +38,15 @@ struct Access {
 // The parts of a form, without the literal in its constant.
 using FormKey = std::vector<uint32_t>;
 
+// An access and its new base; the immediate is in the operand's `immediate`.
+using Rewrite = std::pair<Access, Operand>;
+
 class CommonBases {
 public:
   explicit CommonBases(const Trial& trial)
-      : trial_(trial), attempt_(trial.attempt), function_(trial.attempt.function()),
-        forms_(trial.analyses.of<ir::LinearForms>(trial.kernel)) {}
+      : trial_(trial), function_(trial.kernel), forms_(trial.analyses.of<ir::LinearForms>(trial.kernel)) {}
 
-  bool run();
+  std::optional<Proposal> propose();
 
 private:
   std::optional<std::pair<FormKey, int64_t>> key_of(const LinearForm& form);
@@ -52,17 +54,16 @@ private:
   bool at_hand(ValueId leader, const Access& access);
   // Rewrites accesses of one form through `replaced` to use `leader` instead.
   void try_class(const std::vector<Access>& accesses);
-  void record_obligations(ValueId value, InstructionId instruction);
 
   const Trial& trial_;
-  Attempt& attempt_;
-  ir::Function& function_;
+  const ir::Function& function_;
   ir::LinearForms& forms_;
+  double saving_ = 0;
   std::optional<ir::Liveness> liveness_; // computed when two blocks are first compared
   std::map<FormKey, std::vector<Access>> classes_;
   std::vector<const std::vector<Access>*> class_order_;
   std::optional<ir::ReaderCounts> counts_;
-  std::vector<std::pair<Access, Operand>> rewrites_; // access, new base; the immediate is in the operand's `immediate`
+  std::vector<Rewrite> rewrites_;
 };
 
 std::optional<std::pair<FormKey, int64_t>> CommonBases::key_of(const LinearForm& form) {
@@ -93,7 +94,7 @@ void CommonBases::collect() {
       std::optional<size_t> address = rewritable_address(function_, id);
       if (!address) continue;
       ValueId base = function_.operands_of(id)[*address + 1].as_value();
-      if (!attempt_.can_rest_on(forms_, forms_.obligations(base))) continue;
+      if (!can_discharge(trial_.policy, forms_, forms_.obligations(base))) continue;
       auto key = key_of(forms_.address_form(id, *address));
       if (!key || (key->first[0] != 64 && !ir::is_shared(function_.form_of(id).space))) continue;
       auto [row, is_new] = classes_.try_emplace(std::move(key->first));
@@ -124,7 +125,7 @@ void CommonBases::try_class(const std::vector<Access>& accesses) {
     replaced[group->second].push_back(access);
   }
   for (const std::vector<Access>& group : replaced) {
-    std::vector<std::pair<Access, Operand>> rewrites;
+    std::vector<Rewrite> rewrites;
     for (const Access& access : group) {
       if (!at_hand(first.base, access)) continue;
       // Compares both registers as read at this access: the leader may hold the value of another trip than at its own
@@ -148,55 +149,63 @@ void CommonBases::try_class(const std::vector<Access>& accesses) {
       counts_->undo();
       continue;
     }
-    attempt_.estimated_saving += weight;
+    saving_ += weight;
     rewrites_.insert(rewrites_.end(), rewrites.begin(), rewrites.end());
   }
 }
 
-void CommonBases::record_obligations(ValueId value, InstructionId instruction) {
-  for (ObligationId id : forms_.obligations(value))
-    attempt_.rest_on(forms_, id, "r2d2: common base", instruction);
+void rewrite_accesses(Attempt& attempt, ir::LinearForms& forms, const std::vector<Rewrite>& rewrites) {
+  ir::Function& function = attempt.function();
+  size_t before = 0, after = 0;
+  auto count = [&](size_t& sum) {
+    for (BlockId block : function.layout)
+      for (InstructionId id : function.instructions_in(block))
+        sum += function.instructions[id].kind == ir::InstructionKind::real;
+  };
+  count(before);
+  for (const auto& [access, base] : rewrites) {
+    for (ValueId value : {access.base, base.as_value()})
+      for (ObligationId id : forms.obligations(value))
+        attempt.rest_on(forms, id, "r2d2: common base", access.instruction);
+    std::span<Operand> operands = function.operands_of(access.instruction);
+    operands[access.address].immediate = base.immediate;
+    operands[access.address + 1] = Operand::value(base.as_value());
+    attempt.remark("address taken from " + function.value_name(base.as_value()) + " and the immediate " +
+                       std::to_string(base.immediate),
+                   function.instructions[access.instruction].range);
+  }
+  function.changed();
+  ir::remove_dead_code(function);
+  count(after);
+  attempt.statistics["r2d2.shared-addresses"] += static_cast<int64_t>(rewrites.size());
+  attempt.statistics["r2d2.body-instructions-before"] += static_cast<int64_t>(before);
+  attempt.statistics["r2d2.body-instructions-after"] += static_cast<int64_t>(after);
 }
 
-bool CommonBases::run() {
-  if (forms_.loops().irreducible()) return false;
+std::optional<Proposal> CommonBases::propose() {
+  if (forms_.loops().irreducible()) return std::nullopt;
   collect();
-  if (std::ranges::all_of(class_order_, [](const auto* accesses) { return accesses->size() < 2; })) return false;
+  if (std::ranges::all_of(class_order_, [](const auto* accesses) { return accesses->size() < 2; })) return std::nullopt;
   counts_ = reader_counts(trial_.kernel, trial_.analyses);
   for (const std::vector<Access>* accesses : class_order_)
     try_class(*accesses);
-  if (rewrites_.empty()) return false;
-
-  size_t before = 0, after = 0;
-  auto count = [&](size_t& sum) {
-    for (BlockId block : function_.layout)
-      for (InstructionId id : function_.instructions_in(block))
-        sum += function_.instructions[id].kind == ir::InstructionKind::real;
+  if (rewrites_.empty()) return std::nullopt;
+  Proposal proposal;
+  proposal.saving = saving_;
+  proposal.needs_original = std::ranges::any_of(rewrites_, [&](const Rewrite& rewrite) {
+    return is_checked_at_launch(trial_.policy, forms_, forms_.obligations(rewrite.first.base)) ||
+           is_checked_at_launch(trial_.policy, forms_, forms_.obligations(rewrite.second.as_value()));
+  });
+  proposal.carry_out = [&forms = forms_, rewrites = std::move(rewrites_)](Attempt& attempt) {
+    rewrite_accesses(attempt, forms, rewrites);
   };
-  count(before);
-  for (const auto& [access, base] : rewrites_) {
-    record_obligations(access.base, access.instruction);
-    record_obligations(base.as_value(), access.instruction);
-    std::span<Operand> operands = function_.operands_of(access.instruction);
-    operands[access.address].immediate = base.immediate;
-    operands[access.address + 1] = Operand::value(base.as_value());
-    attempt_.remark("address taken from " + function_.value_name(base.as_value()) + " and the immediate " +
-                        std::to_string(base.immediate),
-                    function_.instructions[access.instruction].range);
-  }
-  function_.changed();
-  ir::remove_dead_code(function_);
-  count(after);
-  attempt_.statistics["r2d2.shared-addresses"] += static_cast<int64_t>(rewrites_.size());
-  attempt_.statistics["r2d2.body-instructions-before"] += static_cast<int64_t>(before);
-  attempt_.statistics["r2d2.body-instructions-after"] += static_cast<int64_t>(after);
-  return true;
+  return proposal;
 }
 
 } // namespace
 
-bool share_common_bases(const Trial& trial) {
-  return CommonBases(trial).run();
+std::optional<Proposal> propose_common_bases(const Trial& trial) {
+  return CommonBases(trial).propose();
 }
 
 } // namespace ptxrewrite::transforms::legal

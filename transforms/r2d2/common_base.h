@@ -5,7 +5,7 @@
 
 namespace ptxrewrite::transforms::legal {
 
-// Returns whether the copy was changed.
-bool share_common_bases(const Trial& trial);
+// Nothing if it would change nothing.
+std::optional<Proposal> propose_common_bases(const Trial& trial);
 
 } // namespace ptxrewrite::transforms::legal

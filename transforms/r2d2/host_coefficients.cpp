@@ -24,14 +24,19 @@ using ir::ValueId;
 
 constexpr size_t most_parameters = 64; // added to one kernel; all parameters together have 4 KB
 
+// An instruction, and its result as an expression over the launch.
+struct Move {
+  InstructionId instruction;
+  ExpressionId expression;
+};
+
 class HostCoefficients {
 public:
   HostCoefficients(const Trial& trial, bool force)
-      : trial_(trial), attempt_(trial.attempt), function_(trial.attempt.function()), force_(force),
-        forms_(trial.analyses.of<ir::LinearForms>(trial.kernel)), counts_(reader_counts(trial.kernel, trial.analyses)) {
-  }
+      : trial_(trial), function_(trial.kernel), force_(force), forms_(trial.analyses.of<ir::LinearForms>(trial.kernel)),
+        counts_(reader_counts(trial.kernel, trial.analyses)), added_parameters_(trial.added_parameters) {}
 
-  bool run();
+  std::optional<Proposal> propose();
 
 private:
   // The launch-uniform expression of the instruction's only result, if it can be computed at launch.
@@ -40,12 +45,13 @@ private:
   void try_value(InstructionId id);
 
   const Trial& trial_;
-  Attempt& attempt_;
-  ir::Function& function_;
+  const ir::Function& function_;
   bool force_;
   ir::LinearForms& forms_;
   ir::ReaderCounts counts_;
-  size_t moved_ = 0;
+  size_t added_parameters_;
+  double saving_ = 0;
+  std::vector<Move> moves_;
 };
 
 // Can the machine read the value as an operand, without an instruction of its own?
@@ -80,8 +86,8 @@ void HostCoefficients::try_value(InstructionId id) {
   std::optional<ExpressionId> expression = uniform_result(id);
   if (!expression) return;
   ValueId result = function_.operands_of(id)[0].as_value();
-  if (counts_.readers(result) == 0 || attempt_.added_parameters() >= most_parameters) return;
-  if (!attempt_.can_rest_on(forms_, forms_.obligations(result))) return;
+  if (counts_.readers(result) == 0 || added_parameters_ >= most_parameters) return;
+  if (!can_discharge(trial_.policy, forms_, forms_.obligations(result))) return;
   std::vector<ValueId> read;
   ir::for_each_use(function_, id, [&](ValueId value) { read.push_back(value); });
   const InstructionCosts& costs = trial_.analyses.of<InstructionCosts>(trial_.kernel);
@@ -90,47 +96,58 @@ void HostCoefficients::try_value(InstructionId id) {
     counts_.undo();
     return;
   }
-  attempt_.estimated_saving += saved;
-  for (ir::ObligationId obligation : forms_.obligations(result))
-    attempt_.rest_on(forms_, obligation, "r2d2: coefficients on the host", id);
-  bool wide = forms_.expressions().width(*expression) == 64;
-  ir::VariableId parameter = attempt_.launch_parameter(wide ? ir::ScalarType::s64 : ir::ScalarType::s32,
-                                                       forms_.expressions().print_predicate(*expression));
-  ir::Builder builder(function_);
+  saving_ += saved;
+  counts_.add_reader(result); // keeps the result from being released: its definition will be another instruction
+  added_parameters_ += std::ranges::none_of(moves_, [&](const Move& move) { return move.expression == *expression; });
+  moves_.push_back({id, *expression});
+}
+
+void move_to_launch(Attempt& attempt, ir::LinearForms& forms, const Move& move) {
+  ir::Function& function = attempt.function();
+  const InstructionId id = move.instruction;
+  const ValueId result = function.operands_of(id)[0].as_value();
+  for (ir::ObligationId obligation : forms.obligations(result))
+    attempt.rest_on(forms, obligation, "r2d2: coefficients on the host", id);
+  bool wide = forms.expressions().width(move.expression) == 64;
+  ir::VariableId parameter = attempt.launch_parameter(wide ? ir::ScalarType::s64 : ir::ScalarType::s32,
+                                                      forms.expressions().print_predicate(move.expression));
+  ir::Builder builder(function);
   builder.before(id).standing_for(id);
   std::vector<Operand> operands{Operand::definition(result)};
   ir::append_address(operands, Operand::symbol(ir::SymbolRef::local_variable(parameter)));
   builder.emit(wide ? "ld.param.b64" : "ld.param.b32", operands);
-  attempt_.remark("computed at launch: " + forms_.expressions().print_short(*expression, &function_),
-                  function_.instructions[id].range);
-  function_.remove(id);
-  counts_.add_reader(result); // keeps the result from being released: its definition is now another instruction
-  ++moved_;
+  attempt.remark("computed at launch: " + forms.expressions().print_short(move.expression, &function),
+                 function.instructions[id].range);
+  function.remove(id);
 }
 
-bool HostCoefficients::run() {
+std::optional<Proposal> HostCoefficients::propose() {
   // Visits readers before definitions: of a chain, only the last values, which nonuniform code reads, remain to be
   // moved.
   const std::vector<BlockId>& order = forms_.control_flow().reverse_postorder();
-  for (auto block = order.rbegin(); block != order.rend(); ++block) {
-    for (InstructionId id = function_.blocks[*block].last; id;) {
-      InstructionId previous = function_.instructions[id].previous;
+  for (auto block = order.rbegin(); block != order.rend(); ++block)
+    for (InstructionId id = function_.blocks[*block].last; id; id = function_.instructions[id].previous)
       if (function_.instructions[id].kind == ir::InstructionKind::real) try_value(id);
-      id = previous;
-    }
-  }
-  if (moved_ == 0) return false;
-  function_.changed();
-  ir::remove_dead_code(function_);
-  attempt_.statistics["r2d2.host-parameters"] += static_cast<int64_t>(attempt_.added_parameters());
-  return true;
+  if (moves_.empty()) return std::nullopt;
+  Proposal proposal;
+  proposal.saving = saving_;
+  // A parameter that an earlier pass has added may have the same value.
+  if (!original_of(function_)) proposal.needs_original = true;
+  proposal.carry_out = [&forms = forms_, moves = std::move(moves_)](Attempt& attempt) {
+    for (const Move& move : moves)
+      move_to_launch(attempt, forms, move);
+    attempt.function().changed();
+    ir::remove_dead_code(attempt.function());
+    attempt.statistics["r2d2.host-parameters"] += static_cast<int64_t>(attempt.added_parameters());
+  };
+  return proposal;
 }
 
 } // namespace
 
-bool move_coefficients_to_launch(const Trial& trial, bool force) {
-  if (!trial.attempt.may_add_parameters()) return false;
-  return HostCoefficients(trial, force).run();
+std::optional<Proposal> propose_coefficients_at_launch(const Trial& trial, bool force) {
+  if (!trial.policy.launch) return std::nullopt;
+  return HostCoefficients(trial, force).propose();
 }
 
 } // namespace ptxrewrite::transforms::legal

@@ -5,7 +5,7 @@
 
 namespace ptxrewrite::transforms::legal {
 
-// Returns whether the copy was changed. With `force`, moves every value that can be moved, profitable or not.
-bool move_coefficients_to_launch(const Trial& trial, bool force);
+// Nothing if it would change nothing. With `force`, moves every value that can be moved, profitable or not.
+std::optional<Proposal> propose_coefficients_at_launch(const Trial& trial, bool force);
 
 } // namespace ptxrewrite::transforms::legal

@@ -34,8 +34,8 @@ constexpr std::string_view default_candidates = "1+2+3+5";
 constexpr double gain_slack = 1.1, most_synergy = 2.7;
 // estimate_slack: the largest need of a winner relative to its balance, in which new instructions of address arithmetic
 // count in full, or to its estimate. Fitted to the same half with 439 files, where none of 122 winners needs twice as
-// much and 439 of 807 losers are not lowered; other half: 3 of 104 winners are lost, which save 2, 5 and 9 %, and 404 of
-// 771 losers are not lowered.
+// much and 439 of 807 losers are not lowered; other half: 3 of 104 winners are lost, which save 2, 5 and 9 %, and 404
+// of 771 losers are not lowered.
 constexpr double estimate_slack = 2.5;
 constexpr GainBalance address_balance{.new_share = 1, .slack = estimate_slack};
 
@@ -71,7 +71,7 @@ private:
   std::optional<Attempt> attempt(const Combination& combination, bool force);
   // False if the candidate certainly changes nothing; found without a copy of the kernel.
   bool may_change(unsigned number, const ir::Function& kernel, AnalysisCache& analyses) const;
-  bool apply(unsigned number, const Trial& trial, bool bases_at_launch, bool force);
+  std::optional<Proposal> propose(unsigned number, const Trial& trial, bool bases_at_launch, bool force) const;
   // An attempt with some candidates applied; `subset` has a bit for each of `available`.
   struct Step {
     Attempt* attempt = nullptr; // nullptr if no candidate is applied
@@ -80,11 +80,21 @@ private:
     std::optional<bool> bases_at_launch; // set after a candidate that depends on it was applied: candidate 3 will
                                          // follow
   };
+  // A candidate after a step. While its estimate suffices, the edits are not made.
+  struct Applied {
+    Proposal proposal;
+    std::optional<Attempt> attempt;
+    GainBound::Bounds most_saved; // by the edits, without the estimate
+  };
   struct Choice;
   Change choose(const Combination& available);
   void extend(Choice& choice, const Step& step);
-  void extend(Choice& choice, const Step& step, size_t next, std::optional<bool> bases_at_launch,
+  void extend(Choice& choice, const Step& step, size_t next, std::span<const std::optional<bool>> bases_at_launch,
               AnalysisCache& analyses);
+  bool is_hopeless(Choice& choice, size_t next, std::optional<bool> bases_at_launch) const;
+  void make_edits(Choice& choice, const Step& step, size_t next, Applied& applied);
+  void go_on(Choice& choice, const Step& step, size_t next, Applied& applied, std::optional<bool> bases_at_launch);
+  bool may_win(Choice& choice, const Step& step);
   void weigh(Choice& choice, const Step& step);
   // Upper bounds of the saving by the machine model; infinite if ptxas decides.
   GainBound::Bounds most_saved_by(const Choice& choice, const Attempt& attempt);
@@ -132,16 +142,17 @@ bool LegalForm::may_change(unsigned number, const ir::Function& kernel, Analysis
   }
 }
 
-bool LegalForm::apply(unsigned number, const Trial& trial, bool bases_at_launch, bool force) {
+std::optional<Proposal> LegalForm::propose(unsigned number, const Trial& trial, bool bases_at_launch,
+                                           bool force) const {
   switch (number) {
   case common_base:
-    return share_common_bases(trial);
+    return propose_common_bases(trial);
   case uniform_base:
-    return share_offsets(trial, {.bases_at_launch = bases_at_launch, .force = force});
+    return propose_offsets(trial, {.bases_at_launch = bases_at_launch, .force = force});
   case inductions:
-    return share_inductions(trial, {.bases_at_launch = bases_at_launch, .force = force});
+    return propose_inductions(trial, {.bases_at_launch = bases_at_launch, .force = force});
   default:
-    return move_coefficients_to_launch(trial, force);
+    return propose_coefficients_at_launch(trial, force);
   }
 }
 
@@ -152,9 +163,13 @@ std::optional<Attempt> LegalForm::attempt(const Combination& combination, bool f
   for (unsigned number : combination) {
     const ir::Function kernel(attempt.function());
     AnalysisCache analyses;
-    const bool changed = apply(number, {attempt, kernel, analyses}, bases_at_launch, force);
-    if (!changed && !force) return std::nullopt;
-    any |= changed;
+    const std::optional<Proposal> proposal =
+        propose(number, {kernel, analyses, policy_, attempt.added_parameters()}, bases_at_launch, force);
+    if (!proposal && !force) return std::nullopt;
+    if (!proposal) continue;
+    proposal->carry_out(attempt);
+    attempt.estimated_saving += proposal->saving;
+    any = true;
   }
   return any ? std::optional(std::move(attempt)) : std::nullopt;
 }
@@ -168,33 +183,44 @@ struct LegalForm::Choice {
   KernelCost best_cost;
   unsigned best_subset = 0;
   std::map<unsigned, std::string> lost; // why a subset was rejected
-  // Upper bound of the saving by each of `available`, applied alone. For candidates that may place bases in the kernel
-  // or at launch, the larger bound of the two.
-  std::vector<double> most_saved_alone;
+  // By index in `available`.
+  struct Alone {
+    // Upper bound of the saving. For candidates that may place bases in the kernel or at launch, the larger bound of
+    // the two.
+    double most_saved = 0;
+    // The saving by the model, or its balance if it was too small to weigh; unset if it was not considered alone.
+    std::optional<double> saved;
+    // The edits of the last proposal. Until they are made the numbers above are unknown.
+    std::optional<Applied> applied;
+    std::optional<double> estimate; // of the saving, if it was too small to weigh
 
-  // The saving of each of `available`, applied alone, by the model, or its balance if it was too small to weigh; unset
-  // if it was not considered alone.
-  std::vector<std::optional<double>> saved_alone;
+    static constexpr double any = std::numeric_limits<double>::infinity();
+    bool is_deferred() const { return applied && !applied->attempt; }
+    double bound() const { return is_deferred() ? any : most_saved; }
+    double saved_at_most() const {
+      return std::max(0.0, is_deferred() ? estimate.value_or(any) : saved.value_or(most_saved));
+    }
+  };
+  std::vector<Alone> alone;
 
   // Returns false if no extension of the step by further candidates can save enough to win, according to two upper
   // bounds of its saving: the sum of the step's bound and the bounds of the further candidates; and `most_synergy`
-  // times the sum of its candidates' single savings. Always true if ptxas decides.
-  bool may_win(const Step& step) const {
-    if (!machines.empty()) return true;
-    double most = step.most_saved.by_changes, alone = 0;
+  // times the sum of its candidates' single savings.
+  bool may_win(unsigned subset, double most_saved, bool needs_original, std::optional<bool> bases_at_launch) const {
+    double most = most_saved, sum = 0;
     for (size_t i = 0; i < available.size(); ++i) {
-      const bool is_further = i >= size_t(std::bit_width(step.subset)) && may_follow(step, available[i]);
-      if (is_further) most += most_saved_alone[i];
-      if (is_further || (step.subset >> i & 1)) alone += std::max(0.0, saved_alone[i].value_or(most_saved_alone[i]));
+      const bool is_further = i >= size_t(std::bit_width(subset)) && may_follow(bases_at_launch, available[i]);
+      if (is_further) most += alone[i].bound();
+      if (is_further || (subset >> i & 1)) sum += alone[i].saved_at_most();
     }
-    const double needed = std::max(
-        saved_by_best(), needed_saving(before, step.attempt->needs_original(), least_gain_of_other_expressions));
-    return most >= needed && most_synergy * alone >= needed;
+    const double needed =
+        std::max(saved_by_best(), needed_saving(before, needs_original, least_gain_of_other_expressions));
+    return most >= needed && most_synergy * sum >= needed;
   }
 
   // Bases that the kernel computes are not also computed at launch.
-  static bool may_follow(const Step& step, unsigned candidate) {
-    return candidate != host_coefficients || step.bases_at_launch.value_or(true);
+  static bool may_follow(std::optional<bool> bases_at_launch, unsigned candidate) {
+    return candidate != host_coefficients || bases_at_launch.value_or(true);
   }
 
   // By the model; 0 if nothing has won yet. A candidate with a smaller upper bound is not better.
@@ -217,7 +243,7 @@ void LegalForm::weigh(Choice& choice, const Step& step) {
   const double least = needed_saving(choice.before, attempt.needs_original(), least_gain);
   if (most_saved < least) {
     if (std::has_single_bit(subset))
-      choice.saved_alone[std::countr_zero(subset)] = step.most_saved.by_balance / estimate_slack;
+      choice.alone[std::countr_zero(subset)].saved = step.most_saved.by_balance / estimate_slack;
     choice.lost[subset] = choice.name_of_subset(subset) + " " + too_small_gain(least, choice.before);
     return;
   }
@@ -228,7 +254,7 @@ void LegalForm::weigh(Choice& choice, const Step& step) {
     return;
   }
   if (std::has_single_bit(subset))
-    choice.saved_alone[std::countr_zero(subset)] = choice.before.weighted - cost->weighted;
+    choice.alone[std::countr_zero(subset)].saved = choice.before.weighted - cost->weighted;
   const size_t guard = attempt.guard_instructions();
   bool guard_pays = guard == 0 || cost->weighted + double(guard) <= choice.before.weighted;
   if (!guard_pays || !wins(*cost, choice.before, attempt.needs_original(), least_gain)) {
@@ -243,30 +269,99 @@ void LegalForm::weigh(Choice& choice, const Step& step) {
   choice.best_subset = subset;
 }
 
-// Applies one more candidate after a step, evaluates the result and continues from it. A candidate that changes nothing
-// ends this branch: the combination without it is tried anyway.
-void LegalForm::extend(Choice& choice, const Step& step, size_t next, std::optional<bool> bases_at_launch,
-                       AnalysisCache& analyses) {
-  const ir::Function& kernel = step.attempt ? step.attempt->function() : function_;
-  if (!may_change(choice.available[next], kernel, analyses)) return;
-  Attempt attempt = step.attempt ? *step.attempt : Attempt(function_, policy_);
-  if (!apply(choice.available[next], {attempt, kernel, analyses}, bases_at_launch.value_or(false), false)) return;
-  const Step reached{&attempt, step.subset | 1u << next, most_saved_by(choice, attempt), bases_at_launch};
-  if (!step.attempt)
-    choice.most_saved_alone[next] = std::max(choice.most_saved_alone[next], reached.most_saved.by_changes);
-  const bool is_last = choice.available[next] == host_coefficients;
-  if (is_last || !bases_at_launch.value_or(false)) weigh(choice, reached);
-  if (!is_last && choice.may_win(reached)) extend(choice, reached);
+// Makes the edits of a candidate on a copy of the step's kernel, and finds the bounds that they give.
+void LegalForm::make_edits(Choice& choice, const Step& step, size_t next, Applied& applied) {
+  if (applied.attempt) return;
+  applied.attempt = step.attempt ? *step.attempt : Attempt(function_, policy_);
+  applied.proposal.carry_out(*applied.attempt);
+  applied.most_saved = most_saved_by(choice, *applied.attempt);
+  if (step.attempt) return;
+  Choice::Alone& alone = choice.alone[next];
+  alone.most_saved = std::max(alone.most_saved, applied.most_saved.by_changes);
+  if (alone.estimate)
+    alone.saved = std::min(applied.most_saved.by_balance, estimate_slack * *alone.estimate) / estimate_slack;
+  alone.estimate.reset();
 }
 
+// Decides by the estimate alone that the proposal is too small to be weighed and that no extension of it wins. Most
+// candidates lose, and making edits costs more than finding them.
+bool LegalForm::is_hopeless(Choice& choice, size_t next, std::optional<bool> bases_at_launch) const {
+  Choice::Alone& alone = choice.alone[next];
+  const Proposal& proposal = alone.applied->proposal;
+  if (!choice.machines.empty() || !proposal.needs_original) return false;
+  const unsigned subset = 1u << next;
+  const bool is_last = choice.available[next] == host_coefficients;
+  if (is_last || !bases_at_launch.value_or(false)) { // is weighed
+    const double least = needed_saving(choice.before, *proposal.needs_original, least_gain_of_other_expressions);
+    if (estimate_slack * proposal.saving >= least) return false;
+    alone.estimate = proposal.saving;
+    choice.lost[subset] = choice.name_of_subset(subset) + " " + too_small_gain(least, choice.before);
+  }
+  return is_last || !choice.may_win(subset, Choice::Alone::any, *proposal.needs_original, bases_at_launch);
+}
+
+bool LegalForm::may_win(Choice& choice, const Step& step) {
+  if (!choice.machines.empty()) return true;
+  auto by_bounds = [&] {
+    return choice.may_win(step.subset, step.most_saved.by_changes, step.attempt->needs_original(),
+                          step.bases_at_launch);
+  };
+  if (!by_bounds()) return false;
+  bool made = false;
+  for (size_t i = 0; i < choice.alone.size(); ++i) {
+    std::optional<Applied>& applied = choice.alone[i].applied;
+    if (!choice.alone[i].is_deferred()) continue;
+    make_edits(choice, {}, i, *applied);
+    applied.reset();
+    made = true;
+  }
+  return !made || by_bounds();
+}
+
+// Evaluates the result of edits and continues from it.
+void LegalForm::go_on(Choice& choice, const Step& step, size_t next, Applied& applied,
+                      std::optional<bool> bases_at_launch) {
+  make_edits(choice, step, next, applied);
+  Attempt& attempt = *applied.attempt;
+  attempt.estimated_saving = (step.attempt ? step.attempt->estimated_saving : 0) + applied.proposal.saving;
+  Step reached{&attempt, step.subset | 1u << next, applied.most_saved, bases_at_launch};
+  double& by_balance = reached.most_saved.by_balance;
+  if (by_balance != Choice::Alone::any) by_balance = std::min(by_balance, estimate_slack * attempt.estimated_saving);
+  const bool is_last = choice.available[next] == host_coefficients;
+  if (is_last || !bases_at_launch.value_or(false)) weigh(choice, reached);
+  if (!is_last && may_win(choice, reached)) extend(choice, reached);
+}
+
+// Applies one more candidate after a step. A candidate that changes nothing ends this branch: the combination without
+// it is tried anyway. Wherever the bases are computed, the edits are mostly the same; then they are made once.
+void LegalForm::extend(Choice& choice, const Step& step, size_t next,
+                       std::span<const std::optional<bool>> bases_at_launch, AnalysisCache& analyses) {
+  const ir::Function& kernel = step.attempt ? step.attempt->function() : function_;
+  const unsigned candidate = choice.available[next];
+  if (!may_change(candidate, kernel, analyses)) return;
+  const Trial trial{kernel, analyses, policy_, step.attempt ? step.attempt->added_parameters() : 0};
+  std::optional<Applied> own;
+  std::optional<Applied>& applied = step.attempt ? own : choice.alone[next].applied;
+  for (const std::optional<bool>& place : bases_at_launch) {
+    std::optional<Proposal> proposal = propose(candidate, trial, place.value_or(false), false);
+    if (!proposal) continue;
+    if (applied && applied->proposal.edits != proposal->edits) {
+      make_edits(choice, step, next, *applied);
+      applied.reset();
+    }
+    if (!applied) applied.emplace();
+    applied->proposal = *std::move(proposal);
+    if (!step.attempt && !applied->attempt && is_hopeless(choice, next, place)) continue;
+    go_on(choice, step, next, *applied, place);
+  }
+  if (applied && applied->attempt) applied.reset();
+}
+
+// By the edits; infinite if ptxas decides.
 GainBound::Bounds LegalForm::most_saved_by(const Choice& choice, const Attempt& attempt) {
-  constexpr double any = std::numeric_limits<double>::infinity();
+  constexpr double any = Choice::Alone::any;
   if (!choice.machines.empty()) return {any, any};
-  GainBound::Bounds bounds =
-      context_.analyses.of<GainBound>(function_).bounds(attempt.function(), gain_slack, address_balance);
-  if (bounds.by_balance != any)
-    bounds.by_balance = std::min(bounds.by_balance, estimate_slack * attempt.estimated_saving);
-  return bounds;
+  return context_.analyses.of<GainBound>(function_).bounds(attempt.function(), gain_slack, address_balance);
 }
 
 // Combinations with a common prefix share the prefix, and candidates that start from the same kernel share its
@@ -280,14 +375,16 @@ void LegalForm::extend(Choice& choice, const Step& step) {
   for (size_t i = first; i < end; ++i) {
     const size_t next = choice.machines.empty() ? first + end - 1 - i : i;
     const unsigned candidate = choice.available[next];
+    std::vector<std::optional<bool>> bases_at_launch;
     if (candidate == common_base) {
-      extend(choice, step, next, std::nullopt, analyses);
+      bases_at_launch = {std::nullopt};
     } else if (candidate == host_coefficients) {
-      if (Choice::may_follow(step, candidate)) extend(choice, step, next, step.bases_at_launch, analyses);
+      if (Choice::may_follow(step.bases_at_launch, candidate)) bases_at_launch = {step.bases_at_launch};
     } else {
-      if (!step.bases_at_launch.value_or(false)) extend(choice, step, next, false, analyses);
-      if (can_move_bases && step.bases_at_launch.value_or(true)) extend(choice, step, next, true, analyses);
+      if (!step.bases_at_launch.value_or(false)) bases_at_launch.emplace_back(false);
+      if (can_move_bases && step.bases_at_launch.value_or(true)) bases_at_launch.emplace_back(true);
     }
+    if (!bases_at_launch.empty()) extend(choice, step, next, bases_at_launch, analyses);
   }
 }
 
@@ -295,15 +392,8 @@ Change LegalForm::choose(const Combination& available) {
   std::vector<std::string> machines = architectures_to_ask(function_.module(), context_);
   std::optional<KernelCost> before = cost_of_original(function_, machines, context_);
   if (!before) return Change::unchanged;
-  Choice choice{available,
-                std::move(machines),
-                *std::move(before),
-                {},
-                {},
-                0,
-                {},
-                std::vector<double>(available.size()),
-                std::vector<std::optional<double>>(available.size())};
+  Choice choice{
+      available, std::move(machines), *std::move(before), {}, {}, 0, {}, std::vector<Choice::Alone>(available.size())};
   extend(choice, {});
   if (!choice.best) {
     std::string lost;

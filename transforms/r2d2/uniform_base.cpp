@@ -35,37 +35,120 @@ using ir::ValueId;
 namespace form_index = ir::form_index;
 
 constexpr std::string_view reason = "r2d2: uniform base and 32-bit offset";
-class UniformBases {
-public:
-  UniformBases(const Trial& trial, const UniformBaseOptions& options, bool inductions)
-      : trial_(trial), attempt_(trial.attempt), function_(trial.attempt.function()), options_(options),
-        inductions_(inductions), forms_(trial.analyses.of<ir::LinearForms>(trial.kernel)), pool_(forms_.expressions()),
-        plans_(trial.analyses.of<BasePlans>(trial.kernel)), builder_(function_),
-        writer_(function_, builder_, pool_, ir::RegisterClass::general) {}
+// A block that dominates the accesses and follows the offset, outside of loops in which the offset is invariant.
+BlockId block_of(const ir::Function& kernel, const ir::LinearForms& forms, const BaseGroup& group,
+                 const SharedOffset& offset) {
+  const ir::DominatorTree& dominators = forms.dominators();
+  BlockId block = kernel.instructions[group.accesses.front().instruction].block;
+  for (const BaseAccess& access : group.accesses)
+    while (!dominators.dominates(block, kernel.instructions[access.instruction].block))
+      block = dominators.immediate_dominator(block);
+  BlockId definition = offset.home;
+  while (forms.loops().depth(block) > forms.loops().depth(definition) && block != definition) {
+    BlockId header = forms.loops().loops()[forms.loops().innermost(block)].header;
+    BlockId outside = dominators.immediate_dominator(header);
+    if (!outside || !dominators.dominates(definition, outside)) break;
+    block = outside;
+  }
+  return block;
+}
 
-  bool run();
+bool is_induction(const SharedOffset& offset) {
+  return !offset.value.valid() && offset.form.loop_count != 0;
+}
+
+// Chooses the plans that save work.
+class PlanChoice {
+public:
+  PlanChoice(const Trial& trial, const UniformBaseOptions& options)
+      : trial_(trial), options_(options), forms_(trial.analyses.of<ir::LinearForms>(trial.kernel)),
+        pool_(forms_.expressions()) {}
+
+  // Fills the saving and the numbers of the plans.
+  void choose(const std::vector<BasePlan>& plans, Proposal& proposal) {
+    bool needs_original = false;
+    for (uint32_t number = 0; number < plans.size(); ++number) {
+      if (!pays(plans[number], proposal.saving)) continue;
+      proposal.edits.push_back(number);
+      needs_original |= is_checked(plans[number]);
+    }
+    proposal.needs_original = needs_original;
+  }
 
 private:
-  bool pays(const BasePlan& plan);
-  InstructionId place_for(const BaseGroup& group, const SharedOffset& offset) const;
-  BlockId block_of(const BaseGroup& group, const SharedOffset& offset) const;
-  uint32_t position(InstructionId id) const { return plans_.positions[id.index()]; }
+  bool pays(const BasePlan& plan, double& saving);
+  bool is_checked(const BasePlan& plan) const {
+    auto by_launch = [&](const auto& conditions) { return is_checked_at_launch(trial_.policy, forms_, conditions); };
+    if (plan.offset.value.valid() && by_launch(forms_.obligations(plan.offset.value))) return true;
+    return std::ranges::any_of(plan.groups, [&](const BaseGroup& group) {
+      return std::ranges::any_of(group.accesses, [&](const BaseAccess& access) {
+        return by_launch(forms_.obligations(access.base)) || by_launch(access.in_range);
+      });
+    });
+  }
+
+  const Trial& trial_;
+  UniformBaseOptions options_;
+  const ir::LinearForms& forms_;
+  const ir::ExpressionPool& pool_;
+  std::optional<ir::ReaderCounts> counts_; // computed when a choice is first evaluated
+};
+
+bool PlanChoice::pays(const BasePlan& plan, double& saving) {
+  if (options_.force) return true;
+  if (!counts_) counts_ = reader_counts(trial_.kernel, trial_.analyses);
+  const InstructionCosts& costs = trial_.analyses.of<InstructionCosts>(trial_.kernel);
+  const SharedOffset& offset = plan.offset;
+  double added = 0;
+  std::vector<ValueId> released;
+  for (const BaseGroup& group : plan.groups) {
+    added += execution_weight(forms_.loops(), block_of(trial_.kernel, forms_, group, offset));
+    if (!options_.bases_at_launch) added += pool_[group.base].size - 1;
+    for (const BaseAccess& access : group.accesses)
+      released.push_back(access.base);
+  }
+  if (!offset.value.valid()) {
+    for (unsigned place = form_index::tid_x; place < form_index::count; ++place)
+      added += !pool_.is_zero(offset.form.coefficients[place]);
+    if (is_induction(offset)) added += execution_weight(forms_.loops(), offset.home);
+  } else {
+    counts_->add_reader(offset.value);
+  }
+  double removed = counts_->release(released, [&](InstructionId id) { return costs.of(id); });
+  if (removed > added) {
+    saving += removed - added;
+    return true;
+  }
+  counts_->undo();
+  if (offset.value.valid()) counts_->drop_reader(offset.value);
+  return false;
+}
+
+// Carries plans out.
+class UniformBases {
+public:
+  UniformBases(Attempt& attempt, ir::LinearForms& forms, const BasePlans& plans, bool inductions)
+      : attempt_(attempt), function_(attempt.function()), inductions_(inductions), forms_(forms),
+        pool_(forms_.expressions()), positions_(plans.positions), builder_(function_),
+        writer_(function_, builder_, pool_, ir::RegisterClass::general) {}
+
+  void run(const std::vector<BasePlan>& plans, const std::vector<uint32_t>& chosen);
+
+private:
+  InstructionId place_in(BlockId block, const BaseGroup& group) const;
+  uint32_t position(InstructionId id) const { return positions_[id.index()]; }
   void write_offset(SharedOffset& offset);
   void write_induction(SharedOffset& offset, Operand start);
-  bool is_induction(const SharedOffset& offset) const { return !offset.value.valid() && offset.form.loop_count != 0; }
   ValueId scaled_offset(const SharedOffset& offset, BlockId block, InstructionId place);
   void rest_on(std::span<const ObligationId> obligations, InstructionId where);
   void rewrite(const BasePlan& plan);
 
-  const Trial& trial_;
   Attempt& attempt_;
   ir::Function& function_;
-  UniformBaseOptions options_;
   bool inductions_; // candidate 5
   ir::LinearForms& forms_;
   ir::ExpressionPool& pool_;
-  BasePlans& plans_;
-  std::optional<ir::ReaderCounts> counts_; // computed when a choice is first evaluated
+  const std::vector<uint32_t>& positions_; // by InstructionId of the kernel: position in its block
   ir::Builder builder_;
   CoefficientWriter writer_;
   // The scaled offset of the plan being carried out: inserted before the instruction at `position` of its block.
@@ -80,61 +163,14 @@ private:
   size_t rewritten_ = 0, bases_ = 0;
 };
 
-// A block that dominates the accesses and follows the offset, outside of loops in which the offset is invariant.
-BlockId UniformBases::block_of(const BaseGroup& group, const SharedOffset& offset) const {
-  const ir::DominatorTree& dominators = forms_.dominators();
-  BlockId block = function_.instructions[group.accesses.front().instruction].block;
-  for (const BaseAccess& access : group.accesses)
-    while (!dominators.dominates(block, function_.instructions[access.instruction].block))
-      block = dominators.immediate_dominator(block);
-  BlockId definition = offset.home;
-  while (forms_.loops().depth(block) > forms_.loops().depth(definition) && block != definition) {
-    BlockId header = forms_.loops().loops()[forms_.loops().innermost(block)].header;
-    BlockId outside = dominators.immediate_dominator(header);
-    if (!outside || !dominators.dominates(definition, outside)) break;
-    block = outside;
-  }
-  return block;
-}
-
-InstructionId UniformBases::place_for(const BaseGroup& group, const SharedOffset& offset) const {
-  BlockId block = block_of(group, offset);
+// The first access there, or the block's end.
+InstructionId UniformBases::place_in(BlockId block, const BaseGroup& group) const {
   InstructionId first;
   for (const BaseAccess& access : group.accesses)
     if (function_.instructions[access.instruction].block == block &&
         (!first || position(access.instruction) < position(first)))
       first = access.instruction;
   return first ? first : function_.terminator(block); // invalid: at the end
-}
-
-bool UniformBases::pays(const BasePlan& plan) {
-  if (options_.force) return true;
-  if (!counts_) counts_ = reader_counts(trial_.kernel, trial_.analyses);
-  const InstructionCosts& costs = trial_.analyses.of<InstructionCosts>(trial_.kernel);
-  const SharedOffset& offset = plan.offset;
-  double added = 0;
-  std::vector<ValueId> released;
-  for (const BaseGroup& group : plan.groups) {
-    added += execution_weight(forms_.loops(), block_of(group, offset));
-    if (!options_.bases_at_launch) added += pool_[group.base].size - 1;
-    for (const BaseAccess& access : group.accesses)
-      released.push_back(access.base);
-  }
-  if (!offset.value.valid()) {
-    for (unsigned place = form_index::tid_x; place < form_index::count; ++place)
-      added += !pool_.is_zero(offset.form.coefficients[place]);
-    if (is_induction(offset)) added += execution_weight(forms_.loops(), offset.home);
-  } else {
-    counts_->add_reader(offset.value);
-  }
-  double removed = counts_->release(released, [&](InstructionId id) { return costs.of(id); });
-  if (removed > added) {
-    attempt_.estimated_saving += removed - added;
-    return true;
-  }
-  counts_->undo();
-  if (offset.value.valid()) counts_->drop_reader(offset.value);
-  return false;
 }
 
 void UniformBases::write_offset(SharedOffset& offset) {
@@ -215,8 +251,10 @@ void UniformBases::rewrite(const BasePlan& plan) {
   if (offset.value.valid()) rest_on(forms_.obligations(offset.value), groups.front().accesses.front().instruction);
   // Finds places first: the definition of a new value is not in the tables.
   std::vector<std::pair<BlockId, InstructionId>> places;
-  for (const BaseGroup& group : groups)
-    places.emplace_back(block_of(group, offset), place_for(group, offset));
+  for (const BaseGroup& group : groups) {
+    const BlockId block = block_of(function_, forms_, group, offset);
+    places.emplace_back(block, place_in(block, group));
+  }
   auto go_to = [&](BlockId block, InstructionId place) {
     if (place)
       builder_.before(place);
@@ -244,15 +282,12 @@ void UniformBases::rewrite(const BasePlan& plan) {
   }
 }
 
-bool UniformBases::run() {
-  const std::vector<BasePlan>& plans = plans_.of(trial_.analyses, attempt_.policy(), inductions_);
-  if (plans.empty()) return false;
+void UniformBases::run(const std::vector<BasePlan>& plans, const std::vector<uint32_t>& chosen) {
   head_ = function_.blocks[function_.entry()].first;
   while (head_ && function_.instructions[head_].kind != ir::InstructionKind::real)
     head_ = function_.instructions[head_].next;
-  for (const BasePlan& plan : plans)
-    if (pays(plan)) rewrite(plan);
-  if (rewritten_ == 0) return false;
+  for (uint32_t number : chosen)
+    rewrite(plans[number]);
   function_.changed();
   ir::remove_dead_code(function_);
   attempt_.statistics["r2d2.uniform-bases"] += static_cast<int64_t>(bases_);
@@ -261,7 +296,20 @@ bool UniformBases::run() {
                       " launch-uniform bases plus " +
                       (inductions_ ? "32-bit induction variables" : "shared 32-bit offsets"),
                   function_.header_range);
-  return true;
+}
+
+std::optional<Proposal> propose(const Trial& trial, const UniformBaseOptions& options, bool inductions) {
+  BasePlans& base_plans = trial.analyses.of<BasePlans>(trial.kernel);
+  const std::vector<BasePlan>& plans = base_plans.of(trial.analyses, trial.policy, inductions);
+  if (plans.empty()) return std::nullopt;
+  Proposal proposal;
+  PlanChoice(trial, options).choose(plans, proposal);
+  if (proposal.edits.empty()) return std::nullopt;
+  ir::LinearForms& forms = trial.analyses.of<ir::LinearForms>(trial.kernel);
+  proposal.carry_out = [&forms, &base_plans, &plans, chosen = proposal.edits, inductions](Attempt& attempt) {
+    UniformBases(attempt, forms, base_plans, inductions).run(plans, chosen);
+  };
+  return proposal;
 }
 
 } // namespace
@@ -271,12 +319,12 @@ bool has_base_plans(const ir::Function& kernel, AnalysisCache& analyses, const D
   return !analyses.of<BasePlans>(kernel).of(analyses, policy, inductions).empty();
 }
 
-bool share_offsets(const Trial& trial, const UniformBaseOptions& options) {
-  return UniformBases(trial, options, false).run();
+std::optional<Proposal> propose_offsets(const Trial& trial, const UniformBaseOptions& options) {
+  return propose(trial, options, false);
 }
 
-bool share_inductions(const Trial& trial, const UniformBaseOptions& options) {
-  return UniformBases(trial, options, true).run();
+std::optional<Proposal> propose_inductions(const Trial& trial, const UniformBaseOptions& options) {
+  return propose(trial, options, true);
 }
 
 } // namespace ptxrewrite::transforms::legal

@@ -16,10 +16,10 @@ struct UniformBaseOptions {
 bool has_base_plans(const ir::Function& kernel, AnalysisCache& analyses, const DischargePolicy& policy,
                     bool inductions);
 
-// Candidate 2. Returns whether the copy was changed.
-bool share_offsets(const Trial& trial, const UniformBaseOptions& options);
+// Candidate 2; nothing if it would change nothing.
+std::optional<Proposal> propose_offsets(const Trial& trial, const UniformBaseOptions& options);
 // Candidate 5: strength reduction. Accesses in a loop whose addresses advance by the same steps share one new induction
 // variable.
-bool share_inductions(const Trial& trial, const UniformBaseOptions& options);
+std::optional<Proposal> propose_inductions(const Trial& trial, const UniformBaseOptions& options);
 
 } // namespace ptxrewrite::transforms::legal
