@@ -5,6 +5,7 @@
 #include "ir/machine/prepare/constant_bank.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace ptxrewrite::ir {
 
@@ -24,22 +25,32 @@ bool warps_in_rows(const Function& function) {
 
 UniformValues::UniformValues(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,
                              const PostDominatorTree& post_dominators, UniformSources sources)
-    : UniformValues(function, flow, dominators, post_dominators, sources,
-                    std::make_shared<const std::vector<Dependence>>(dependences_of(function))) {}
-
-UniformValues::UniformValues(const UniformValues& like, UniformSources sources)
-    : UniformValues(like.function_, like.flow_, like.dominators_, like.post_dominators_, sources, like.dependences_) {}
-
-UniformValues::UniformValues(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,
-                             const PostDominatorTree& post_dominators, UniformSources sources,
-                             std::shared_ptr<const std::vector<Dependence>> dependences)
     : function_(function), flow_(flow), dominators_(dominators), post_dominators_(post_dominators), sources_(sources),
-      warps_in_rows_(sources == UniformSources::read && warps_in_rows(function)), dependences_(std::move(dependences)),
+      warps_in_rows_(sources == UniformSources::read && warps_in_rows(function)),
+      dependences_(std::make_shared<const std::vector<Dependence>>(dependences_of(function))),
       varying_(function.values.size()), thread_index_(function.values.size()), settled_(function.instructions.size()),
       in_divergence_(function.blocks.size()), joins_(function.blocks.size()), spread_(function.blocks.size()),
       reached_(function.blocks.size(), UINT32_MAX) {
   while (step()) {
   }
+}
+
+// Whatever varies if what is read counts as uniform varies otherwise, too: only the rest is left to be found.
+UniformValues::UniformValues(const UniformValues& read, UniformSources sources)
+    : function_(read.function_), flow_(read.flow_), dominators_(read.dominators_),
+      post_dominators_(read.post_dominators_), sources_(sources), dependences_(read.dependences_),
+      varying_(read.varying_), thread_index_(read.thread_index_), settled_(read.settled_),
+      in_divergence_(read.in_divergence_), joins_(read.joins_), spread_(read.spread_), reached_(read.reached_) {
+  const auto counts = [&](size_t i) {
+    return !settled_[i] && ((*dependences_)[i] == Dependence::memory || (*dependences_)[i] == Dependence::vote);
+  };
+  if (!read.warps_in_rows_ && std::ranges::none_of(std::views::iota(size_t{0}, settled_.size()), counts)) return;
+  while (step()) {
+  }
+}
+
+UniformValues UniformValues::computed_among(const UniformValues& read) {
+  return UniformValues(read, UniformSources::computed);
 }
 
 std::vector<UniformValues::Dependence> UniformValues::dependences_of(const Function& function) {

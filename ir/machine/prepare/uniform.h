@@ -22,8 +22,8 @@ class UniformValues {
 public:
   UniformValues(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,
                 const PostDominatorTree& post_dominators, UniformSources sources = UniformSources::computed);
-  // By other sources than `like`, of the same function.
-  UniformValues(const UniformValues& like, UniformSources sources);
+  // By UniformSources::computed, given those by UniformSources::read.
+  static UniformValues computed_among(const UniformValues& read);
 
   bool uniform(ValueId value) const { return !varying_[value.index()]; }
   // True if all lanes that reach the end of the block leave it to the same successor.
@@ -32,6 +32,9 @@ public:
   bool knows_branch_uniform(BlockId block) const;
 
 private:
+  // Whatever varies if what is read counts as uniform varies otherwise, too: only the rest is left to be found.
+  UniformValues(const UniformValues& read, UniformSources sources);
+
   // When the results of an instruction are uniform.
   enum class Dependence : uint8_t {
     operands, // if its operands are
@@ -39,10 +42,6 @@ private:
     vote,     // always with UniformSources::read; never with UniformSources::computed
     lane,     // never
   };
-
-  UniformValues(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,
-                const PostDominatorTree& post_dominators, UniformSources sources,
-                std::shared_ptr<const std::vector<Dependence>> dependences);
 
   static std::vector<Dependence> dependences_of(const Function& function);
   static Dependence dependence_of(const Function& function, InstructionId id);

@@ -54,7 +54,8 @@ public:
           std::vector<bool> moves = {}, const Function* written = nullptr)
       : function_(function), capability_(compute_capability), result_(result), moves_(std::move(moves)), flow_(flow),
         dominators_(dominators), post_dominators_(function, flow_),
-        uniform_(function, flow_, dominators_, post_dominators_), together_(uniform_, UniformSources::read),
+        together_(function, flow_, dominators_, post_dominators_, UniformSources::read),
+        uniform_(UniformValues::computed_among(together_)),
         values_(function, std::move(definitions)), context_{function,
                                                             flow_,
                                                             values_,
@@ -516,8 +517,8 @@ private:
   const ControlFlow& flow_;
   const DominatorTree& dominators_;
   PostDominatorTree post_dominators_;
-  UniformValues uniform_;  // values that the uniform datapath may compute
   UniformValues together_; // branches that keep lanes converged
+  UniformValues uniform_;  // values that the uniform datapath may compute
   ValueFlow values_;
   LoweringContext context_;
   ScaledArguments scaled_arguments_;

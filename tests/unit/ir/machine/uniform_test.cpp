@@ -119,6 +119,38 @@ TEST_CASE("values of nested loops are uniform as by definition") {
   CHECK(varying > 1000);
 }
 
+TEST_CASE("what is computed, found among what is read, is what is found from the start") {
+  size_t wider = 0, uniform = 0;
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    std::string source = NestedKernel(seed).text();
+    for (size_t at = source.find("mov.u32 "); at != source.npos; at = source.find("mov.u32 ", at + 1))
+      if (const size_t comma = source.find(',', at); source[comma + 2] != '%')
+        source.replace(at, source.find(';', at) - at,
+                       "ld.global.u32 " + source.substr(at + 8, comma - at - 8) + ", [g]");
+    if (seed % 2) source.replace(source.find(")\n{"), 1, ") .reqntid 64, 1, 1 ");
+    ReadText text(source);
+    REQUIRE_MESSAGE(text.ok(), text.messages());
+    Function& function = *text.module->functions[0];
+    REQUIRE(construct_ssa(function).ok());
+    const ControlFlow flow(function);
+    const DominatorTree dominators(function, flow);
+    const PostDominatorTree post_dominators(function, flow);
+    const UniformValues computed(function, flow, dominators, post_dominators);
+    const UniformValues read(function, flow, dominators, post_dominators, UniformSources::read);
+    const UniformValues among = UniformValues::computed_among(read);
+    for (ValueId value : function.values.ids()) {
+      CHECK(among.uniform(value) == computed.uniform(value));
+      uniform += computed.uniform(value) ? 1 : 0;
+      wider += read.uniform(value) && !computed.uniform(value) ? 1 : 0;
+    }
+    for (BlockId block : flow.reverse_postorder())
+      CHECK(among.branch_is_uniform(block) == computed.branch_is_uniform(block));
+  }
+  CHECK(uniform > 1000);
+  CHECK(wider > 1000);
+}
+
 TEST_CASE("what is read from one address, and votes, are uniform if what is read counts") {
   ReadText text(".version 8.0\n.target sm_80\n.address_size 64\n.entry k(.param .u64 p)\n{\n.reg .pred %p<3>; "
                 ".reg .b32 %r<9>; .reg .b64 %l<5>;\nld.param.u64 %l1, [p];\nmov.u32 %r1, %tid.x;\n"
@@ -133,7 +165,7 @@ TEST_CASE("what is read from one address, and votes, are uniform if what is read
   const DominatorTree dominators(function, flow);
   const PostDominatorTree post_dominators(function, flow);
   const UniformValues computed(function, flow, dominators, post_dominators);
-  const UniformValues read(computed, UniformSources::read);
+  const UniformValues read(function, flow, dominators, post_dominators, UniformSources::read);
   const auto value = [&](std::string_view name) {
     for (ValueId id : function.values.ids())
       if (function.value_name(id) == name) return id;
