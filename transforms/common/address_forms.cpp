@@ -14,6 +14,7 @@ using ir::OperandKind;
 SplitConstant split_constant(ir::ExpressionPool& pool, ExpressionId sum) {
   unsigned width = pool.width(sum);
   uint64_t literal = pool[sum].kind == ir::ExpressionKind::sum ? static_cast<uint64_t>(pool[sum].offset) : 0;
+  if (literal == 0) return {sum, 0};
   return {pool.subtract(sum, pool.literal(width, literal)), ir::signed_value(literal, width)};
 }
 
@@ -47,6 +48,13 @@ std::optional<size_t> rewritable_address(const ir::Function& function, Instructi
     return i;
   }
   return std::nullopt;
+}
+
+AddressedAccesses::AddressedAccesses(const ir::Function& function, AnalysisCache& analyses) {
+  for (BlockId block : analyses.of<ir::LinearForms>(function).control_flow().reverse_postorder())
+    for (InstructionId id : function.instructions_in(block))
+      if (const std::optional<size_t> address = rewritable_address(function, id))
+        list.emplace_back(id, *address, function.operands_of(id)[*address + 1].as_value());
 }
 
 } // namespace ptxrewrite::transforms

@@ -11,7 +11,7 @@ namespace ptxrewrite::transforms::legal {
 
 bool can_discharge(const DischargePolicy& policy, const ir::LinearForms& forms, ir::ObligationId id) {
   if (forms.obligation(id).proved || (policy.assumed && forms.is_about_overflow(id))) return true;
-  if (policy.launch) return !forms.launch_predicate(id).empty();
+  if (policy.launch) return forms.has_launch_predicate(id);
   return policy.kernel && KernelGuard::can_test(forms, id);
 }
 

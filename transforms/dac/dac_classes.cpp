@@ -522,7 +522,7 @@ bool AffineClasses::proved_for_all(ir::ObligationId id) const {
 
 bool AffineClasses::dischargeable(ir::ObligationId id) const {
   if (proved_for_all(id) || (options_.assume_no_overflow && forms_.is_about_overflow(id))) return true;
-  return options_.launch_checks && !forms_.launch_predicate(id).empty();
+  return options_.launch_checks && forms_.has_launch_predicate(id);
 }
 
 // Does the form determine the value in each thread? For block-uniform values it may state only that.

@@ -31,10 +31,10 @@ struct AccessClass {
 
 class BasePlanner {
 public:
-  BasePlanner(const ir::Function& kernel, ir::LinearForms& forms, const DischargePolicy& policy, bool inductions,
+  BasePlanner(const ir::Function& kernel, AnalysisCache& analyses, const DischargePolicy& policy, bool inductions,
               const std::vector<uint32_t>& positions)
-      : policy_(policy), function_(kernel), inductions_(inductions), forms_(forms), pool_(forms.expressions()),
-        positions_(positions) {}
+      : policy_(policy), function_(kernel), inductions_(inductions), forms_(analyses.of<ir::LinearForms>(kernel)),
+        pool_(forms_.expressions()), addresses_(analyses.of<AddressedAccesses>(kernel)), positions_(positions) {}
 
   std::vector<BasePlan> plan();
 
@@ -60,6 +60,7 @@ private:
   bool inductions_; // candidate 5
   ir::LinearForms& forms_;
   ir::ExpressionPool& pool_;
+  const AddressedAccesses& addresses_;
   const std::vector<uint32_t>& positions_;
   std::map<std::vector<uint32_t>, size_t> class_index_;
   std::vector<AccessClass> classes_;
@@ -76,35 +77,32 @@ private:
 };
 
 void BasePlanner::collect_accesses() {
-  for (BlockId block : forms_.control_flow().reverse_postorder()) {
-    for (InstructionId id : function_.instructions_in(block)) {
-      std::optional<size_t> address = rewritable_address(function_, id);
-      if (!address || ir::is_shared(function_.form_of(id).space)) continue;
-      ValueId base = function_.operands_of(id)[*address + 1].as_value();
-      const LinearForm& form = forms_.address_form(id, *address);
-      if (form.width != 64 || !form.has_coefficients() || form.varies ||
-          ir::bit_width(function_.values[base].type) != 64)
-        continue;
-      if (form.kind != ir::ValueClass::linear && form.kind != ir::ValueClass::linear_loop &&
-          form.kind != ir::ValueClass::block_uniform)
-        continue;
-      if (inductions_ && form.loop_count != 1) continue;
-      std::vector<uint32_t> key;
-      key.reserve(form_index::count + 2 * form.loop_count);
-      bool usable = CoefficientWriter::expressible(pool_, form.coefficients[form_index::constant]);
-      for (unsigned place = form_index::tid_x; place < form_index::count; ++place) {
-        usable &= !pool_[form.coefficients[place]].varies;
-        key.push_back(form.coefficients[place].index());
-      }
-      for (const ir::LoopOffset& offset : form.loops()) {
-        key.push_back(offset.loop.index());
-        key.push_back(offset.step.index());
-      }
-      if (!usable || !can_discharge(policy_, forms_, forms_.obligations(base))) continue;
-      auto [row, is_new] = class_index_.try_emplace(std::move(key), classes_.size());
-      if (is_new) classes_.push_back({form, {}});
-      classes_[row->second].accesses.push_back({id, *address, base, form.coefficients[form_index::constant]});
+  for (const AddressedAccess& access : addresses_.list) {
+    if (ir::is_shared(function_.form_of(access.instruction).space)) continue;
+    const LinearForm& form = access.form(forms_);
+    if (form.width != 64 || !form.has_coefficients() || form.varies ||
+        ir::bit_width(function_.values[access.base].type) != 64)
+      continue;
+    if (form.kind != ir::ValueClass::linear && form.kind != ir::ValueClass::linear_loop &&
+        form.kind != ir::ValueClass::block_uniform)
+      continue;
+    if (inductions_ && form.loop_count != 1) continue;
+    std::vector<uint32_t> key;
+    key.reserve(form_index::count + 2 * form.loop_count);
+    bool usable = CoefficientWriter::expressible(pool_, form.coefficients[form_index::constant]);
+    for (unsigned place = form_index::tid_x; place < form_index::count; ++place) {
+      usable &= !pool_[form.coefficients[place]].varies;
+      key.push_back(form.coefficients[place].index());
     }
+    for (const ir::LoopOffset& offset : form.loops()) {
+      key.push_back(offset.loop.index());
+      key.push_back(offset.step.index());
+    }
+    if (!usable || !can_discharge(policy_, forms_, forms_.obligations(access.base))) continue;
+    auto [row, is_new] = class_index_.try_emplace(std::move(key), classes_.size());
+    if (is_new) classes_.push_back({form, {}});
+    classes_[row->second].accesses.push_back(
+        {access.instruction, access.address, access.base, form.coefficients[form_index::constant]});
   }
 }
 
@@ -410,7 +408,7 @@ std::vector<BasePlan> BasePlans::plan(AnalysisCache& analyses, bool inductions) 
   if (forms.loops().irreducible() || !forms.control_flow().predecessors(kernel_.entry()).empty()) return {};
   if (inductions && forms.loops().loops().empty()) return {};
   if (positions.empty()) positions = positions_in_blocks(kernel_);
-  return BasePlanner(kernel_, forms, *policy_, inductions, positions).plan();
+  return BasePlanner(kernel_, analyses, *policy_, inductions, positions).plan();
 }
 
 const std::vector<BasePlan>& BasePlans::of(AnalysisCache& analyses, const DischargePolicy& policy, bool inductions) {

@@ -32,7 +32,6 @@ struct Access {
   size_t address = 0; // operand index
   ValueId base;
   int64_t literal = 0; // of the form of the whole address
-  uint32_t position = 0;
 };
 
 // The parts of a form, without the literal in its constant.
@@ -86,21 +85,13 @@ std::optional<std::pair<FormKey, int64_t>> CommonBases::key_of(const LinearForm&
 }
 
 void CommonBases::collect() {
-  std::map<FormKey, size_t> seen;
-  uint32_t position = 0;
-  for (BlockId block : forms_.control_flow().reverse_postorder()) {
-    for (InstructionId id : function_.instructions_in(block)) {
-      ++position;
-      std::optional<size_t> address = rewritable_address(function_, id);
-      if (!address) continue;
-      ValueId base = function_.operands_of(id)[*address + 1].as_value();
-      if (!can_discharge(trial_.policy, forms_, forms_.obligations(base))) continue;
-      auto key = key_of(forms_.address_form(id, *address));
-      if (!key || (key->first[0] != 64 && !ir::is_shared(function_.form_of(id).space))) continue;
-      auto [row, is_new] = classes_.try_emplace(std::move(key->first));
-      if (is_new) class_order_.push_back(&row->second);
-      row->second.push_back({id, *address, base, key->second, position});
-    }
+  for (const AddressedAccess& access : trial_.analyses.of<AddressedAccesses>(trial_.kernel).list) {
+    if (!can_discharge(trial_.policy, forms_, forms_.obligations(access.base))) continue;
+    auto key = key_of(access.form(forms_));
+    if (!key || (key->first[0] != 64 && !ir::is_shared(function_.form_of(access.instruction).space))) continue;
+    auto [row, is_new] = classes_.try_emplace(std::move(key->first));
+    if (is_new) class_order_.push_back(&row->second);
+    row->second.push_back({access.instruction, access.address, access.base, key->second});
   }
 }
 

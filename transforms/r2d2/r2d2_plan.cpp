@@ -37,7 +37,8 @@ ExpressionId base_constant(ir::ExpressionPool& pool, const LinearSite& site) {
 
 Planner::Planner(ir::LinearForms& forms, const PlanOptions& options, PassContext& context)
     : forms_(forms), function_(forms.function()), options_(options), context_(context),
-      liveliness_(function_, forms.control_flow(), forms.def_use().definitions()), cost_(function_.instructions.size()) {
+      liveliness_(function_, forms.control_flow(), forms.def_use().definitions()),
+      cost_(function_.instructions.size()) {
   compute_capability_ = ir::target_capability(function_.module(), 0);
   ir::Lowering lowering = ir::lower(function_, compute_capability_);
   for (InstructionId id : function_.instructions.ids())

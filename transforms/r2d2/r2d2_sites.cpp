@@ -22,7 +22,7 @@ namespace form_index = ir::form_index;
 bool Planner::dischargeable(ObligationId id) {
   const ir::RangeObligation& obligation = forms_.obligation(id);
   if (obligation.proved || (options_.assume_no_overflow && forms_.is_about_overflow(id))) return true;
-  return options_.launch_checks && !forms_.launch_predicate(id).empty();
+  return options_.launch_checks && forms_.has_launch_predicate(id);
 }
 
 void Planner::explain_unused(InstructionId id, const std::string& why) {

@@ -219,7 +219,9 @@ MonomialId ExpressionPool::monomial_of(ExpressionId atom_id) {
 }
 
 ExpressionId ExpressionPool::intern_sum(unsigned width, uint64_t constant, std::vector<ExpressionTerm>& term_list) {
-  std::ranges::sort(term_list, {}, &ExpressionTerm::monomial);
+  if (term_list.empty()) return literal(width, constant);
+  if (!std::ranges::is_sorted(term_list, {}, &ExpressionTerm::monomial))
+    std::ranges::sort(term_list, {}, &ExpressionTerm::monomial);
   size_t kept = 0;
   for (size_t i = 0; i < term_list.size();) {
     ExpressionTerm term = term_list[i++];
@@ -228,7 +230,6 @@ ExpressionId ExpressionPool::intern_sum(unsigned width, uint64_t constant, std::
     term.coefficient = low_bits(term.coefficient, width);
     if (term.coefficient) term_list[kept++] = term;
   }
-  term_list.resize(kept);
   constant = low_bits(constant, width);
   if (constant == 0 && kept == 1 && term_list[0].coefficient == 1) {
     auto list = factors(term_list[0].monomial);
@@ -238,7 +239,7 @@ ExpressionId ExpressionPool::intern_sum(unsigned width, uint64_t constant, std::
   row.kind = ExpressionKind::sum;
   row.width = static_cast<uint8_t>(width);
   row.offset = static_cast<int64_t>(constant);
-  return intern(row, {}, term_list);
+  return intern(row, {}, std::span(term_list).first(kept));
 }
 
 ExpressionId ExpressionPool::atom(ExpressionKind kind, unsigned width, uint32_t payload, int64_t offset,
@@ -281,8 +282,12 @@ ExpressionId ExpressionPool::literal(unsigned width, uint64_t value) {
   Expression row;
   row.kind = ExpressionKind::sum;
   row.width = static_cast<uint8_t>(width);
-  row.offset = static_cast<int64_t>(low_bits(value, width));
-  return intern(row, {}, {});
+  const uint64_t bits = low_bits(value, width);
+  row.offset = static_cast<int64_t>(bits);
+  if (bits >= small_literals || (width != 32 && width != 64)) return intern(row, {}, {});
+  ExpressionId& known = small_[width / 64][bits];
+  if (!known) known = intern(row, {}, {});
+  return known;
 }
 
 ExpressionId ExpressionPool::parameter(unsigned width, unsigned index, unsigned byte_offset) {

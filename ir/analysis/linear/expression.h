@@ -211,6 +211,8 @@ private:
   HashIndex index_, monomial_index_;
   std::vector<ExpressionTerm> term_list_; // of the sum under construction; keeps its memory
   std::array<ExpressionId, 65> zeros_{};  // by width
+  static constexpr size_t small_literals = 17;
+  std::array<std::array<ExpressionId, small_literals>, 2> small_{}; // literals of 32 and of 64 bits, when made
 };
 
 // The result of a two-operand atom kind for integers of `width` bits; nullopt if PTX leaves it undefined.

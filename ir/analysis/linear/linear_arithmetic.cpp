@@ -356,6 +356,7 @@ LinearFormId State::widen(LinearFormId a, unsigned width, bool is_signed) {
     if (demands && !plain_remainder)
       demands->push_back({id, is_signed ? signed_range(form.width) : unsigned_range(form.width)});
     // In the demanded range the integer value is the sum of signed representatives, whatever the target's signedness.
+    const ExpressionId zero = pool.zero(form.width);
     form.width = static_cast<uint8_t>(width);
     if (mod) {
       form.multiplier = pool.sign_extend(form.multiplier, width);
@@ -363,7 +364,7 @@ LinearFormId State::widen(LinearFormId a, unsigned width, bool is_signed) {
       return intern(form);
     }
     for (ExpressionId& coefficient : form.coefficients)
-      coefficient = pool.sign_extend(coefficient, width);
+      coefficient = coefficient == zero ? pool.zero(width) : pool.sign_extend(coefficient, width);
     for (unsigned i = 0; i < form.loop_count; ++i)
       form.loop_offsets[i].step = pool.sign_extend(form.loop_offsets[i].step, width);
     return classified(form);

@@ -147,6 +147,13 @@ struct LinearForms::State {
   std::string predicate(const RangeObligation& obligation) const;
   // True if the form consists of parameters, block and grid extents and literals only, including trip bounds.
   bool is_evaluable(const LinearForm& form) const;
+  // Mostly several ranges are required of a form, one after the other.
+  struct RequiredBounds {
+    LinearFormId form;
+    std::optional<Interval> everywhere;
+    BlockId block; // invalid: not asked for
+    std::optional<Interval> in_block;
+  } last_bounds;
   ObligationSetId make_set(std::vector<ObligationId>& list);
   ObligationSetId united(ObligationSetId a, ObligationSetId b);
   static constexpr size_t obligation_limit = 64; // a form with more obligations becomes `any`

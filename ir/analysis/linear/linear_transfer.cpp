@@ -110,6 +110,7 @@ LinearFormId LinearTransfer::address(InstructionId id, size_t group) {
   unsigned width = base.is(OperandKind::value) ? bit_width(function.values[base.as_value()].type) : address_width;
   if (head.group_size() != 1 || width < 16 || width > 64) return state_.any(address_width);
   LinearFormId form = operand(id, base, width);
+  if (head.immediate == 0 && state_.at(form).has_coefficients()) return form;
   // A 32-bit base is extended before the offset is added: an offset that may wrap cannot be part of a 32-bit form, but
   // accesses to 32-bit windows use the sum modulo 2^32.
   return state_.add(form, state_.uniform(state_.pool.literal(width, static_cast<uint64_t>(head.immediate))));

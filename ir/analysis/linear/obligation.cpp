@@ -266,13 +266,17 @@ std::optional<Interval> State::form_bounds_in(const LinearForm& form, BlockId bl
 }
 
 ObligationId State::require(LinearFormId form, Interval range, InstructionId instruction) {
+  // Proved for all blocks, when the same was asked before.
+  const auto everywhere = obligation_index.find({form.index(), 0, range.low, range.high, UINT32_MAX});
+  if (everywhere != obligation_index.end() && obligations[everywhere->second].proved) return everywhere->second;
   RangeObligation row;
   row.kind = RangeObligation::Kind::form_range;
   row.form = form;
   row.range = range;
   row.instruction = instruction;
   row.source = function.instructions[instruction].range;
-  auto bounds = form_bounds(at(form));
+  if (last_bounds.form != form) last_bounds = {form, form_bounds(at(form)), {}, {}};
+  std::optional<Interval> bounds = last_bounds.everywhere;
   uint32_t place = UINT32_MAX;
   if (bounds && within(*bounds, range)) {
     row.proved = true;
@@ -283,7 +287,9 @@ ObligationId State::require(LinearFormId form, Interval range, InstructionId ins
     row.reason = stated ? "block and grid limits, .reqntid or .maxntid" : "block and grid limits";
   } else {
     BlockId block = function.instructions[instruction].block;
-    bounds = form_bounds_in(at(form), block);
+    if (last_bounds.block != block) last_bounds.in_block = form_bounds_in(at(form), block);
+    last_bounds.block = block;
+    bounds = last_bounds.in_block;
     if (bounds && within(*bounds, range)) {
       row.proved = true;
       row.reason = "a branch that dominates it";
