@@ -60,6 +60,7 @@ LiveRanges::LiveRanges(const Function& function)
     for (InstructionId id : function.instructions_in(block)) {
       ++index;
       for_each_use(function, id, [&](ValueId value) {
+        if (!in_question_[value.index()]) return;
         uint32_t& entry = slot[value.index()];
         if (entry == UINT32_MAX || entries[entry].use.block != block) {
           entry = static_cast<uint32_t>(entries.size());

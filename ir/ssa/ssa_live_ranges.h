@@ -45,7 +45,7 @@ private:
   Liveness liveness_;
   std::vector<Place> places_;
   std::vector<uint32_t> last_use_start_;
-  std::vector<LastUse> last_uses_; // per value, sorted by block
+  std::vector<LastUse> last_uses_; // per value in question, sorted by block
   std::vector<ValueId> stack_;
 };
 

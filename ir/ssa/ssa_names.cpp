@@ -7,7 +7,7 @@
 #include "support/hash_index.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <bit>
 #include <unordered_set>
 
 namespace ptxrewrite::ir {
@@ -22,27 +22,42 @@ struct Name {
   uint64_t key() const { return uint64_t{stem.index()} << 32 | number; }
 };
 
-// A set of names by their keys.
+// A set of names by their keys: open addressing, at most half full.
 class NameSet {
 public:
+  void reserve(size_t names) {
+    if (2 * names > slots_.size()) grow(std::bit_ceil(2 * names));
+  }
   // Returns false if the name is in the set already.
   bool insert(Name name) {
-    const uint64_t key = name.key();
-    if (contains(name)) return false;
-    index_.add(mixed(key), static_cast<uint32_t>(keys_.size()));
-    keys_.push_back(key);
+    reserve(count_ + 1);
+    uint64_t& slot = slots_[place_of(name.key())];
+    if (slot != none) return false;
+    slot = name.key();
+    ++count_;
     return true;
   }
-  bool contains(Name name) const {
-    const uint64_t key = name.key();
-    return index_.find(mixed(key), [&](uint32_t number) { return keys_[number] == key; }) != HashIndex::none;
-  }
+  bool contains(Name name) const { return count_ > 0 && slots_[place_of(name.key())] != none; }
 
 private:
-  static uint64_t mixed(uint64_t key) { return key * 0x9E3779B97F4A7C15; }
+  static constexpr uint64_t none = UINT64_MAX; // no stem has the last index
 
-  std::vector<uint64_t> keys_;
-  HashIndex index_;
+  // Of the key, or where it would be.
+  size_t place_of(uint64_t key) const {
+    size_t at = (key * 0x9E3779B97F4A7C15) >> 32 & (slots_.size() - 1);
+    while (slots_[at] != none && slots_[at] != key)
+      at = (at + 1) & (slots_.size() - 1);
+    return at;
+  }
+  void grow(size_t size) {
+    std::vector<uint64_t> old(std::max<size_t>(size, 64), none);
+    old.swap(slots_);
+    for (uint64_t key : old)
+      if (key != none) slots_[place_of(key)] = key;
+  }
+
+  std::vector<uint64_t> slots_; // their number is a power of two
+  size_t count_ = 0;
 };
 
 // "%r12" is ("%r", 12); "%r012" is ("%r0", 12), "x" is ("x", none). Each spelling has exactly one such pair.
@@ -99,13 +114,9 @@ public:
   }
 
   void declare() {
-    std::unordered_map<uint32_t, uint32_t> group_of;
-    std::vector<std::vector<const Register*>> groups; // per stem
-    for (const Register& row : registers_) {
-      auto [entry, fresh] = group_of.try_emplace(row.name.stem.index(), static_cast<uint32_t>(groups.size()));
-      if (fresh) groups.emplace_back();
-      groups[entry->second].push_back(&row);
-    }
+    std::vector<std::vector<const Register*>> groups(stems_.size());
+    for (const Register& row : registers_)
+      groups[row.stem].push_back(&row);
     for (std::vector<const Register*>& group : groups) {
       auto is_single = [](const Register* row) { return row->name.number == no_number; };
       auto numbered = std::stable_partition(group.begin(), group.end(), is_single);
@@ -132,7 +143,24 @@ private:
   struct Register {
     ValueId value;
     Name name;
+    uint32_t stem = 0; // place in stems_
   };
+  struct Stem {
+    Symbol name;
+    uint32_t next_number = 0; // after the highest
+  };
+
+  // The place of a stem. Registers that follow each other mostly have the same.
+  uint32_t place_of(Symbol name) {
+    if (last_stem_ < stems_.size() && stems_[last_stem_].name == name) return last_stem_;
+    const uint64_t hash = uint64_t{name.index()} * 0x9E3779B97F4A7C15;
+    const uint32_t known = stem_index_.find(hash, [&](uint32_t place) { return stems_[place].name == name; });
+    if (known != HashIndex::none) return last_stem_ = known;
+    last_stem_ = static_cast<uint32_t>(stems_.size());
+    stem_index_.add(hash, last_stem_);
+    stems_.push_back({name});
+    return last_stem_;
+  }
 
   void collect() {
     std::vector<bool> mentioned(function_.values.size(), false);
@@ -146,6 +174,8 @@ private:
     for (ValueId value : function_.values.ids())
       if (mentioned[value.index()] && !is_queue(function_.values[value].register_class))
         registers_.push_back({value, hint(value)});
+    for (Register& row : registers_)
+      row.stem = place_of(row.name.stem);
   }
 
   Name hint(ValueId value) {
@@ -173,12 +203,13 @@ private:
   void choose() {
     for (const Register& row : registers_)
       if (row.name.number != no_number) {
-        uint32_t& next = next_number_[row.name.stem.index()];
+        uint32_t& next = stems_[row.stem].next_number;
         next = std::max(next, row.name.number + 1);
       }
+    taken_.reserve(registers_.size());
     for (Register& row : registers_) {
       if (!taken_.insert(row.name)) {
-        uint32_t& next = next_number_[row.name.stem.index()];
+        uint32_t& next = stems_[row.stem].next_number;
         do
           row.name.number = next++;
         while (!taken_.insert(row.name));
@@ -232,8 +263,10 @@ private:
   Module& module_;
   std::vector<Register> registers_; // by value
   NameSet taken_, others_;
-  std::unordered_set<uint32_t> numbered_others_;       // stems
-  std::unordered_map<uint32_t, uint32_t> next_number_; // per stem
+  std::unordered_set<uint32_t> numbered_others_; // stems
+  std::vector<Stem> stems_;                      // in the order of their first registers
+  HashIndex stem_index_;
+  uint32_t last_stem_ = 0;
   std::vector<std::string> texts_;
 };
 
