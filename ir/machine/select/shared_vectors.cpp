@@ -28,17 +28,7 @@ constexpr unsigned variable_alignment = 4; // the assembler aligns variables so 
 // Determines the number of low bits of a value that are known to be zero.
 class Alignment {
 public:
-  explicit Alignment(const LoweringContext& context) : context_(context), open_(context.function.values.size()) {
-    if (!context.function.is_ssa) return;
-    const Function& function = context.function;
-    for (BlockId block : function.layout)
-      for (EdgeId edge : function.successors(block)) {
-        std::span<const ValueId> parameters = function.parameters(function.edges[edge].to);
-        std::span<const ValueId> arguments = function.arguments(edge);
-        for (size_t i = 0; i < std::min(parameters.size(), arguments.size()); ++i)
-          arguments_[parameters[i]].push_back(arguments[i]);
-      }
-  }
+  explicit Alignment(const LoweringContext& context) : context_(context), open_(context.function.values.size()) {}
 
   unsigned of_base(const Base& base) {
     budget_ = 200;
@@ -100,7 +90,21 @@ private:
     }
   }
 
+  void list_arguments() {
+    has_arguments_ = true;
+    if (!context_.function.is_ssa) return;
+    const Function& function = context_.function;
+    for (BlockId block : function.layout)
+      for (EdgeId edge : function.successors(block)) {
+        std::span<const ValueId> parameters = function.parameters(function.edges[edge].to);
+        std::span<const ValueId> arguments = function.arguments(edge);
+        for (size_t i = 0; i < std::min(parameters.size(), arguments.size()); ++i)
+          arguments_[parameters[i]].push_back(arguments[i]);
+      }
+  }
+
   unsigned by_arguments(ValueId value, unsigned depth) {
+    if (!has_arguments_) list_arguments();
     auto arguments = arguments_.find(value);
     if (arguments == arguments_.end()) return 0;
     unsigned bits = 64;
@@ -111,8 +115,9 @@ private:
 
   const LoweringContext& context_;
   std::vector<bool> open_;
-  std::map<ValueId, std::vector<ValueId>> arguments_; // of block parameters
-  unsigned budget_ = 0;                               // values that may still be visited
+  std::map<ValueId, std::vector<ValueId>> arguments_; // of block parameters, when first asked for
+  bool has_arguments_ = false;
+  unsigned budget_ = 0; // values that may still be visited
 };
 
 struct Access {
