@@ -15,7 +15,9 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -99,6 +101,13 @@ struct Effects {
   // No effect at all: may be removed, duplicated, moved and merged with an equal instruction wherever its operands are
   // available. (Callers have to check source operands that are volatile special registers: see SpecialRegister.)
   bool pure() const {
+    // Asked for every instruction by most analyses: all bits at once, without the padding.
+    if constexpr (std::endian::native == std::endian::little) {
+      uint16_t bits;
+      static_assert(sizeof(Effects) == sizeof bits);
+      std::memcpy(&bits, this, sizeof bits);
+      return (bits & 0x1fff) == 0;
+    }
     return !(reads_memory || writes_memory || atomic || barrier || convergent || branch || call || terminates ||
              volatile_result || reads_carry || writes_carry || may_trap || side_effect);
   }

@@ -40,11 +40,12 @@ double ratio(const KernelCost& after, const KernelCost& before, uint32_t ir::Mac
   return sum;
 }
 
-void add_costs(ModelCost& cost, const ir::Function& text, ir::LoweringStore& lowerings) {
+std::shared_ptr<const ir::Lowering> add_costs(ModelCost& cost, const ir::Function& text, ir::LoweringStore& lowerings) {
   ir::ControlFlow flow(text);
   ir::DominatorTree dominators(text, flow);
   ir::LoopForest loops(text, flow, dominators);
-  InstructionCosts costs(text, loops, lowerings);
+  const std::shared_ptr<const ir::Lowering> lowering = lowerings.of(text, weighed_capability(text.module()));
+  const InstructionCosts costs(text, loops, lowering);
   cost.by_instruction.assign(text.instructions.size(), 0);
   cost.executions.assign(text.blocks.size(), 0);
   for (ir::BlockId block : text.layout) {
@@ -52,7 +53,8 @@ void add_costs(ModelCost& cost, const ir::Function& text, ir::LoweringStore& low
     for (ir::InstructionId id : text.instructions_in(block))
       cost.weighted += cost.by_instruction[id.index()] = costs.of(id);
   }
-  cost.instructions = costs.static_instructions();
+  cost.instructions = lowering->static_instructions();
+  return lowering;
 }
 
 // Returns what ptxas answers, or that the answer is pending. Errors are answers, too.
@@ -73,11 +75,12 @@ ModelCost::ModelCost(const ir::Function& function, ir::LoweringStore& lowerings)
   // not if a rewritten kernel computes with it before the branch.
   if (ir::may_have_equalities(function)) {
     ir::Function text(function);
-    ir::use_equalities(text);
-    add_costs(*this, text, lowerings);
-  } else {
-    add_costs(*this, function, lowerings);
+    if (ir::use_equalities(text)) {
+      add_costs(*this, text, lowerings);
+      return;
+    }
   }
+  lowering = add_costs(*this, function, lowerings);
 }
 
 KernelCost model_cost_of(const ir::Function& function) {

@@ -8,6 +8,7 @@
 #include "transforms/manager/pass.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,8 +29,9 @@ struct ModelCost : KernelCost {
   ModelCost(const ir::Function& function, ir::LoweringStore& lowerings);
   ModelCost(const ir::Function& function, AnalysisCache& analyses) : ModelCost(function, analyses.lowerings()) {}
 
-  std::vector<double> by_instruction; // the summands of `weighted`, by InstructionId
-  std::vector<double> executions;     // by BlockId: 10 for each enclosing loop
+  std::shared_ptr<const ir::Lowering> lowering; // of the function; nullptr if another text of it is weighed
+  std::vector<double> by_instruction;           // the summands of `weighted`, by InstructionId
+  std::vector<double> executions;               // by BlockId: 10 for each enclosing loop
 };
 // The same without a store of lowerings.
 KernelCost model_cost_of(const ir::Function& function);

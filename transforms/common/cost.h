@@ -8,10 +8,13 @@
 #include "ir/machine/figures/target.h"
 #include "ir/machine/select/lowering_store.h"
 #include "transforms/common/address_forms.h"
+#include "transforms/common/choice.h"
 #include "transforms/manager/analyses.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 namespace ptxrewrite::transforms::legal {
 
@@ -24,11 +27,11 @@ inline uint32_t weighed_capability(const ir::Module& module) {
 // Machine instructions times 10 for each enclosing loop. Instructions added later have no entry and cost nothing.
 class InstructionCosts {
 public:
-  InstructionCosts(const ir::Function& function, const ir::LoopForest& loops, ir::LoweringStore& lowerings)
-      : function_(function), loops_(loops), lowering_(lowerings.of(function, weighed_capability(function.module()))),
-        size_(function.instructions.size()) {}
+  InstructionCosts(const ir::Function& function, const ir::LoopForest& loops,
+                   std::shared_ptr<const ir::Lowering> lowering)
+      : function_(function), loops_(loops), lowering_(std::move(lowering)), size_(function.instructions.size()) {}
   InstructionCosts(const ir::Function& function, AnalysisCache& analyses)
-      : InstructionCosts(function, analyses.of<ir::LinearForms>(function).loops(), analyses.lowerings()) {}
+      : InstructionCosts(function, analyses.of<ir::LinearForms>(function).loops(), lowering_of(function, analyses)) {}
 
   double of(ir::InstructionId id) const {
     if (id.index() >= size_) return 0;
@@ -36,9 +39,13 @@ public:
     return (cost.weight + cost.uniform) * execution_weight(loops_, function_.instructions[id].block);
   }
 
-  uint32_t static_instructions() const { return lowering_->static_instructions(); }
-
 private:
+  static std::shared_ptr<const ir::Lowering> lowering_of(const ir::Function& function, AnalysisCache& analyses) {
+    const ModelCost* weighed = analyses.known<ModelCost>(function);
+    if (weighed && weighed->lowering) return weighed->lowering;
+    return analyses.lowerings().of(function, weighed_capability(function.module()));
+  }
+
   const ir::Function& function_;
   const ir::LoopForest& loops_;
   std::shared_ptr<const ir::Lowering> lowering_;

@@ -151,11 +151,7 @@ const std::string& LinearForms::launch_predicate(ObligationId id) const {
 
 bool LinearForms::has_launch_predicate(ObligationId id) const {
   const RangeObligation& obligation = state_->obligations[id];
-  if (!obligation.launch_checkable || obligation.kind == RangeObligation::Kind::expression_range)
-    return obligation.launch_checkable;
-  // The extremes of a form without loops are sums of expressions that the launcher evaluates.
-  const LinearForm& ranged = form(obligation.form);
-  return (ranged.has_coefficients() && ranged.loop_count == 0) || !launch_predicate(id).empty();
+  return obligation.launch_checkable && state_->has_predicate(obligation);
 }
 
 ObligationId LinearForms::require_range(const LinearForm& form, Interval range, InstructionId instruction) {

@@ -175,7 +175,7 @@ public:
   bool is_about_overflow(ObligationId id) const;
   // The same test as text for the side file's `when`; empty if a launch cannot decide it.
   const std::string& launch_predicate(ObligationId id) const;
-  // Not empty? Mostly without the text.
+  // Not empty? Found without the text.
   bool has_launch_predicate(ObligationId id) const;
   // Adds an obligation of the caller: `form` stays in `range`, raised by `instruction`. Equal obligations are shared.
   ObligationId require_range(const LinearForm& form, Interval range, InstructionId instruction);

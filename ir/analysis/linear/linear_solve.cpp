@@ -252,6 +252,7 @@ public:
     const bool once = state_.loops.loops().empty() && !state_.loops.irreducible();
     for (bool changed = true; changed;) {
       changed = false;
+      exits_have_obligations_ = have_obligations_of_exits();
       for (BlockId block : state_.flow.reverse_postorder())
         changed |= propagate(block);
       changed &= !once;
@@ -300,7 +301,15 @@ private:
           for_each_use(state_.function, test, [&](ValueId value) { out.push_back(value); });
   }
 
-  ObligationSetId set_of(ValueId value) { return state_.value_obligations[value]; }
+  ObligationSetId set_of(ValueId value) const { return state_.value_obligations[value]; }
+
+  // Values that leave a loop add those of its exits.
+  bool have_obligations_of_exits() {
+    std::vector<ValueId> operands;
+    for (LoopId loop : state_.loops.loops().ids())
+      add_test_operands(loop, operands);
+    return std::ranges::any_of(operands, [&](ValueId value) { return set_of(value) != ObligationSetId(0); });
+  }
 
   bool update(ValueId value, ObligationSetId set) {
     if (!has_form(value)) return false;
@@ -348,7 +357,7 @@ private:
       changed |= update(parameters[i], set);
     }
     for (InstructionId id : function.instructions_in(block)) {
-      bool has_forms = false, has_obligations = !state_.loops.loops().empty(); // loops may add those of their exits
+      bool has_forms = false, has_obligations = exits_have_obligations_;
       for (const Operand& operand : function.operands_of(id)) {
         if (!operand.is(OperandKind::value)) continue;
         const ValueId value = operand.as_value();
@@ -376,6 +385,7 @@ private:
   LinearForms::State& state_;
   const std::vector<bool>& raises_demands_;
   std::vector<ObligationSetId> own_;
+  bool exits_have_obligations_ = false; // when the sweep began
   std::unordered_map<ValueId, std::vector<ValueId>> bound_operands_;
 };
 

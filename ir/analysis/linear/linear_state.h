@@ -145,6 +145,7 @@ struct LinearForms::State {
   std::optional<Interval> bounds_in(const LinearForm& form, const LaunchValues& launch) const;
   std::optional<Interval> exact_value(ExpressionId expression, const LaunchValues& launch) const;
   std::string predicate(const RangeObligation& obligation) const;
+  bool has_predicate(const RangeObligation& obligation) const; // not empty, found without the text
   // True if the form consists of parameters, block and grid extents and literals only, including trip bounds.
   bool is_evaluable(const LinearForm& form) const;
   // Mostly several ranges are required of a form, one after the other.

@@ -39,6 +39,14 @@ public:
     return write_one(form, range) ? finished() : std::string();
   }
 
+  // Does write() give a text?
+  bool can_write(const LinearForm& form) const {
+    if (form.kind != ValueClass::divergent_linear) return has_extremes(form);
+    for (unsigned i = 0; i < 1u << form.condition_count; ++i)
+      if (!has_extremes(state_.at(form.alternatives[i]))) return false;
+    return true;
+  }
+
   std::optional<FormBounds> bounds(const LinearForm& form) {
     FormBounds all;
     const unsigned alternatives = form.kind == ValueClass::divergent_linear ? 1u << form.condition_count : 1;
@@ -87,6 +95,29 @@ private:
     if (!sum.terms.empty() || sum.literal > bound) require(sum.text() + " <= " + to_string(bound));
   }
 
+  bool has_corners(const LinearForm& form) const { return form.has_coefficients() && state_.is_evaluable(form); }
+  bool has_extremes(const LinearForm& form) const {
+    return has_corners(form) &&
+           std::ranges::all_of(form.loops(), [&](const LoopOffset& offset) { return has_trips(offset.loop); });
+  }
+  // Is the number of trips known at launch?
+  bool has_trips(LoopId loop) const {
+    const TripBound& bound = state_.trip_bounds[loop.index()];
+    const ExpressionPool& pool = state_.pool;
+    if (!bound.known || !pool[bound.step].evaluable || !pool[bound.limit].evaluable) return false;
+    const std::optional<uint64_t> step = pool.literal_value(bound.step);
+    if (bound.relation == Comparison::not_equal) {
+      const std::optional<ExpressionId> start = state_.scalar(bound.tested);
+      return start && step && pool[*start].evaluable;
+    }
+    return has_corners(state_.at(bound.tested)) && !goes_wrong_way(bound, step);
+  }
+  bool goes_wrong_way(const TripBound& bound, std::optional<uint64_t> literal) const {
+    if (!literal) return bound.reversed;
+    const int64_t step = signed_value(*literal, state_.pool.width(bound.limit));
+    return bound.reversed ? step >= 0 : step <= 0;
+  }
+
   // Extremes including loop offsets.
   bool extremes(const LinearForm& form, Corner& low, Corner& high) {
     if (!corners(form, low, high)) return false;
@@ -108,7 +139,7 @@ private:
 
   // The form's extremes over all threads of the launch, without loop offsets.
   bool corners(const LinearForm& form, Corner& low, Corner& high) {
-    if (!form.has_coefficients() || !state_.is_evaluable(form)) return false;
+    if (!has_corners(form)) return false;
     ExpressionId constant = form.coefficients[form_index::constant];
     if (auto value = state_.pool.literal_value(constant))
       low.literal = high.literal = signed_value(*value, form.width);
@@ -159,8 +190,7 @@ private:
     auto literal = pool.literal_value(bound.step);
     Int128 step = literal ? Int128(signed_value(*literal, width)) : 0;
     std::string size = literal ? to_string(step < 0 ? -step : step) : pool.print_predicate(bound.step);
-    bool wrong_way = literal ? (bound.reversed ? step >= 0 : step <= 0) : bound.reversed;
-    if (wrong_way) return false;
+    if (goes_wrong_way(bound, literal)) return false;
     if (!literal) require(size + " > 0");
     // The last tested value must not wrap; the distance is divided by the step, rounded up.
     Corner last = limit, distance;
@@ -224,6 +254,12 @@ std::optional<FormBounds> bounds_at_launch(const LinearForms& forms, const Linea
 
 std::optional<Interval> bounds_in_all_launches(const LinearForms& forms, const LinearForm& form, BlockId block) {
   return const_cast<State&>(forms.state()).form_bounds_in(form, block); // fills caches of facts
+}
+
+bool State::has_predicate(const RangeObligation& obligation) const {
+  if (obligation.kind == RangeObligation::Kind::form_range)
+    return PredicateWriter(*this).can_write(at(obligation.form));
+  return pool[obligation.expression].evaluable;
 }
 
 std::string State::predicate(const RangeObligation& obligation) const {

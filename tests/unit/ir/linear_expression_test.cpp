@@ -318,6 +318,7 @@ ret;
     for (ObligationId id : forms.all_obligations().ids()) {
       if (forms.obligation(id).proved) continue;
       std::string predicate = forms.launch_predicate(id);
+      CHECK(forms.has_launch_predicate(id) == !predicate.empty());
       if (predicate.empty()) continue;
       auto by_text = PredicateReader(predicate, launch).holds();
       bool by_evaluator = forms.evaluate(id, launch);

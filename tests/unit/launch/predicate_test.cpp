@@ -227,6 +227,7 @@ TEST_CASE("the launch predicates of all samples parse, and say what the analysis
       for (ir::ObligationId id : forms.all_obligations().ids()) {
         if (forms.obligation(id).proved) continue;
         const std::string predicate = forms.launch_predicate(id);
+        CHECK(forms.has_launch_predicate(id) == !predicate.empty());
         if (predicate.empty()) continue;
         INFO(path.string() << ": " << predicate);
         Result<LaunchExpression> expression = LaunchExpression::parse(predicate);
