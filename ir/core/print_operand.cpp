@@ -1,5 +1,6 @@
 #include "ir/core/print_operand.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace ptxrewrite::ir {
@@ -34,12 +35,24 @@ void append_value(std::string& out, const Function& function, ValueId id, bool n
     out += ')';
     return;
   }
+  const bool with_id = numbered && value.register_class == RegisterClass::general;
+  if (value.name && value.number != Value::no_number && !with_id) {
+    // Nearly all: appended at once.
+    const std::string_view stem = function.module().text(value.name);
+    char buffer[40];
+    if (stem.size() + 20 <= sizeof buffer) {
+      char* end = std::copy(stem.begin(), stem.end(), buffer);
+      end = std::to_chars(end, buffer + sizeof buffer, value.number).ptr;
+      out.append(buffer, static_cast<size_t>(end - buffer));
+      return;
+    }
+  }
   if (value.name)
     out += function.module().text(value.name);
   else
     out += "%v";
   if (value.number != Value::no_number) append_number(out, value.number);
-  if (numbered && value.register_class == RegisterClass::general) {
+  if (with_id) {
     out += '.';
     append_number(out, id.index());
   } else if (!value.name) {
@@ -149,7 +162,7 @@ void OperandPrinter::print_scalar(const Operand& operand) {
     out_ += module_.text(Symbol(operand.id));
     break; // text
   }
-  append_selector(out_, operand.selector);
+  if (operand.selector != no_selector) append_selector(out_, operand.selector);
 }
 
 void OperandPrinter::print_integer(const Operand& operand) {

@@ -180,10 +180,11 @@ private:
 
   Name hint(ValueId value) {
     const Value& row = function_.values[value];
+    if (row.name && row.name == last_plain_) return {row.name, row.number};
     std::string_view text = module_.text(row.name);
     if (text.empty()) return {module_.intern(default_stem(row)), row.number == no_number ? value.index() : row.number};
     bool plain = text.back() < '0' || text.back() > '9';
-    if (plain) return {row.name, row.number};
+    if (plain) return {last_plain_ = row.name, row.number};
     return split(module_, function_.value_name(value));
   }
 
@@ -267,6 +268,7 @@ private:
   std::vector<Stem> stems_;                      // in the order of their first registers
   HashIndex stem_index_;
   uint32_t last_stem_ = 0;
+  Symbol last_plain_; // the last spelling without a number at its end
   std::vector<std::string> texts_;
 };
 

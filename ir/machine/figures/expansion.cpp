@@ -248,6 +248,19 @@ uint16_t instructions_of_order(const Form& form, uint32_t compute_capability) {
   return row ? row->instructions : 0;
 }
 
+bool may_use_subroutine(Opcode opcode) {
+  static const auto uses = [] {
+    std::vector<bool> list(static_cast<size_t>(Opcode::opaque) + 1);
+    for (const ExpansionRow& row : expansion_rows)
+      if (row.expansion.subroutine != Subroutine::none) {
+        list.resize(std::max(list.size(), static_cast<size_t>(row.opcode) + 1));
+        list[static_cast<size_t>(row.opcode)] = true;
+      }
+    return list;
+  }();
+  return static_cast<size_t>(opcode) < uses.size() && uses[static_cast<size_t>(opcode)];
+}
+
 SubroutineSize size_of(Subroutine subroutine) {
   return subroutine_rows[static_cast<size_t>(subroutine)].size;
 }

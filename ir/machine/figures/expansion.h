@@ -51,6 +51,8 @@ struct SubroutineSize {
   uint16_t moves = 0;        // of operands and results, unless the operands are loaded only for it
 };
 SubroutineSize size_of(Subroutine subroutine);
+// Does any instruction of the opcode use one, on any machine?
+bool may_use_subroutine(Opcode opcode);
 
 // The machine instructions one by one, without those whose names are not known. `fused`: names of the fusion rules by
 // which the instruction absorbs others.

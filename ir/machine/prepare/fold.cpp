@@ -212,12 +212,16 @@ private:
   KnownBits result_of(InstructionId id) const {
     const Form& form = function_.form_of(id);
     const std::span<const Operand> operands = function_.operands_of(id);
-    sources_.clear();
-    for (size_t i = 1; i < operands.size(); ++i)
-      sources_.push_back(bits_of(operands[i], source_width(form, i - 1)));
-    const KnownBits bits = known_result(form, sources_);
+    std::array<KnownBits, 4> sources;
+    const size_t count = operands.size() - 1;
+    if (count > sources.size()) return known_result(form, {}); // nothing is known of such instructions
+    bool whole = true;
+    for (size_t i = 0; i < count; ++i) {
+      sources[i] = bits_of(operands[i + 1], source_width(form, i));
+      whole &= sources[i].all;
+    }
+    const KnownBits bits = known_result(form, std::span(sources).first(count));
     // ptxas joins (a >> k) + b to one instruction before it determines the known bits of a.
-    const bool whole = std::ranges::all_of(sources_, [](const KnownBits& source) { return source.all; });
     if (bits.all && !whole && is_added_shift(id)) return {bits.may_be_one, false};
     return bits;
   }
@@ -570,10 +574,9 @@ private:
   bool edges_changed_ = false;               // since flow_ was computed
   const ValueDefinitions* values_ = nullptr; // of the current round
   std::array<uint32_t, 3> block_shape_{};
-  std::vector<KnownBits> bits_;            // by ValueId
-  std::vector<ValueId> same_;              // by ValueId: the value that replaces it
-  bool has_same_ = false;                  // any of them is set
-  mutable std::vector<KnownBits> sources_; // of the instruction that is visited: its memory is used again
+  std::vector<KnownBits> bits_; // by ValueId
+  std::vector<ValueId> same_;   // by ValueId: the value that replaces it
+  bool has_same_ = false;       // any of them is set
   std::vector<bool> in_section_;
   std::vector<Needless> needless_;
   bool changed_ = false;

@@ -9,7 +9,7 @@ namespace {
 
 void note_operands(std::span<const Operand> operands, size_t definitions, InstructionFacts& facts,
                    FunctionContents& contents) {
-  bool writes_several = false;
+  bool writes_several = false, keeps_old_value = false;
   size_t next = 0, sources = 0; // the next operand that is in no group before it; sources so far
   for (size_t i = 0; i < operands.size(); ++i) {
     const Operand& operand = operands[i];
@@ -23,7 +23,7 @@ void note_operands(std::span<const Operand> operands, size_t definitions, Instru
       contents.names_functions |= operand.as_symbol().kind() == SymbolRef::Kind::function;
     }
     const bool is_old = operand.has(OperandFlag::old_value);
-    contents.keeps_old_values |= is_old;
+    keeps_old_value |= is_old;
     if (i != next) continue;
     next = next_sibling(operands, i);
     if (definitions > 0) {
@@ -35,6 +35,7 @@ void note_operands(std::span<const Operand> operands, size_t definitions, Instru
     ++sources;
   }
   if (writes_several) facts.result = {};
+  contents.keeps_old_values |= keeps_old_value;
 }
 
 void note_form(const Form& form, bool guarded, FunctionContents& contents) {

@@ -206,10 +206,43 @@ private:
   bool changed_ = false;
 };
 
+// False if the high words of all values are needed: there is no reader of low words alone, and each value has a reader.
+// Of the readers that pass the need of their result on, none is the last one, as chains without edges end.
+bool may_have_low_words(const Function& function, const ValueDefinitions& definitions) {
+  const auto is_long = [&](ValueId value) {
+    return bit_width(function.values[value].type) == 64 && !is_float(function.values[value].type);
+  };
+  const auto is_unread = [&](ValueId value) { return is_long(value) && definitions.reader_count(value) == 0; };
+  const auto reads_long = [&](InstructionId id) {
+    return std::ranges::any_of(function.operands_of(id), [&](const Operand& operand) {
+      return operand.is(OperandKind::value) && !operand.is_definition() && is_long(operand.as_value());
+    });
+  };
+  for (ValueId value : function.values.ids())
+    if (definitions.definition(value) && is_unread(value)) return true;
+  for (BlockId block : function.layout) {
+    if (std::ranges::any_of(function.parameters(block), is_unread)) return true;
+    for (InstructionId id : function.instructions_in(block)) {
+      if (function.instructions[id].kind != InstructionKind::real) continue;
+      const Form& form = function.form_of(id);
+      const bool may_read_low =
+          form.opcode == Opcode::cvt || ((form.opcode == Opcode::ld || form.opcode == Opcode::st) &&
+                                         (form.space == StateSpace::local || is_shared(form.space)));
+      if (may_read_low && reads_long(id)) return true;
+    }
+  }
+  return false;
+}
+
 } // namespace
 
 bool shorten_to_low_words(Function& function) {
   return function.is_ssa && !function.affine_stream && LowWords(function).run();
+}
+
+bool shorten_to_low_words(Function& function, DefinitionsBetweenSteps& definitions) {
+  return function.is_ssa && !function.affine_stream && may_have_low_words(function, definitions.of(function)) &&
+         LowWords(function).run();
 }
 
 } // namespace ptxrewrite::ir

@@ -3,10 +3,13 @@
 #pragma once
 
 #include "ir/core/function.h"
+#include "ir/machine/prepare/value_flow.h"
 
 namespace ptxrewrite::ir {
 
 // Returns false if both words of every value are needed. Ids stay valid.
 bool shorten_to_low_words(Function& function);
+// The same, given the definitions of the function: mostly they show that nothing is to be done.
+bool shorten_to_low_words(Function& function, DefinitionsBetweenSteps& definitions);
 
 } // namespace ptxrewrite::ir

@@ -370,6 +370,7 @@ private:
     const Form* known = form(id);
     if (!known || is_marked(in_section_, id)) return false;
     if (known->effects.call) return true;
+    if (!may_use_subroutine(known->opcode)) return false;
     const bool literal = function_.operands_of(id).size() > 1 && function_.operands_of(id).back().is_constant();
     return expansion_of(*known, capability_, literal).subroutine != Subroutine::none;
   }

@@ -21,6 +21,8 @@ public:
   // True if one register may hold it and other values: an edge's argument, an old value or, as read, a register that is
   // written more than once or copied to one.
   bool merges(ValueId value) const { return rows_[value.index()].merges; }
+  // Reads by instructions, other than as old values.
+  uint32_t reader_count(ValueId value) const { return rows_[value.index()].readers; }
   // The only instruction that reads it, if there is a single use and the value does not merge.
   InstructionId only_reader(ValueId value) const {
     const Row& row = rows_[value.index()];

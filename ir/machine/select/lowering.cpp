@@ -588,7 +588,7 @@ void canonicalise(Function& text, ControlFlow& flow, DefinitionsBetweenSteps& de
                   LoweringTrace* trace) {
   prepare(text, "known number", trace, [&] { return fold(text, flow, definitions); });
   if (compute_capability < first_generation_end) return;
-  bool changed = prepare(text, "low word alone", trace, [&] { return shorten_to_low_words(text); });
+  bool changed = prepare(text, "low word alone", trace, [&] { return shorten_to_low_words(text, definitions); });
   changed |= prepare(text, "conditions", trace, [&] { return make_predicates(text); });
   if (changed) definitions.forget();
   prepare(text, "canonical form", trace, [&] { return make_canonical(text, compute_capability, definitions); });
