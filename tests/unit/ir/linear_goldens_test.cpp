@@ -486,6 +486,48 @@ setp.lt.s32 %p1, %r4, LIMIT;
   CHECK_FALSE(endless.forms->evaluate(open[0], launch_of({32, 1, 1}, {1, 1, 1}, 0, 1, 1, 0)));
 }
 
+TEST_CASE("whether a launch can decide an obligation is known without its text") {
+  // Bounds that a launch knows, and loops that count away from them.
+  size_t texts = 0, none = 0;
+  for (const char* test : {"lt.s32", "le.u32", "gt.s32", "ge.u32", "ne.s32", "eq.s32"})
+    for (const char* step : {"1", "-1", "3", "-4", "%r2", "%r3"}) {
+      Analysed k = kernel(std::string(R"(
+ld.param.u64 %rd1, [P0];  ld.param.u32 %r1, [P1];  ld.param.u32 %r2, [P2];
+mov.u32 %r3, %tid.x;      mov.u32 %r4, 7;
+LOOP:
+mad.lo.s32 %r5, %r4, %r2, %r3;
+mul.wide.s32 %rd2, %r5, 4;
+add.s64 %rd3, %rd1, %rd2;
+ld.global.u32 %r6, [%rd3];
+add.s32 %r4, %r4, )") + step +
+                          ";\nsetp." + test + " %p1, %r4, %r1;\n@%p1 bra LOOP;\n");
+      for (ObligationId id : k.forms->all_obligations().ids()) {
+        if (k.forms->obligation(id).proved) continue;
+        const bool has_text = !k.forms->launch_predicate(id).empty();
+        INFO(test << " " << step);
+        CHECK(k.forms->has_launch_predicate(id) == has_text);
+        texts += has_text ? 1 : 0;
+        none += !has_text && k.forms->obligation(id).launch_checkable ? 1 : 0;
+      }
+    }
+  CHECK(texts > 5);
+  CHECK(none > 2);
+}
+
+TEST_CASE("a value after a loop has the obligations of the test that ends it") {
+  Analysed k = kernel(R"(
+ld.param.u32 %r1, [P1];  cvt.s64.s32 %rd5, %r1;  mov.u32 %r4, 0;  ld.param.u32 %r2, [P2];
+LOOP:
+add.s32 %r4, %r4, %r2;
+cvt.s64.s32 %rd4, %r4;
+setp.lt.s64 %p1, %rd4, %rd5;
+@%p1 bra LOOP;
+add.s32 %r9, %r4, 5;
+)");
+  REQUIRE_FALSE(k.forms->obligations(k.named("%rd4")).empty());
+  CHECK_FALSE(k.forms->obligations(k.named("%r9")).empty());
+}
+
 TEST_CASE("the listing names classes, forms, obligations and their source lines") {
   Analysed k = sample("backprop/backprop.ptx", "bp_adjust_weights");
   std::string report = analyze_report(*k.function);
