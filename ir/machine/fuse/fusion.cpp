@@ -5,6 +5,7 @@
 #include "ir/machine/fuse/coded_fusions.h"
 #include "ir/machine/fuse/fusion_expression.h"
 #include "ir/machine/fuse/fusion_pattern.h"
+#include "ir/machine/fuse/uniform_base.h"
 #include "ir/machine/prepare/rule_helpers.h"
 
 #include <algorithm>

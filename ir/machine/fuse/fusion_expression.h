@@ -8,6 +8,7 @@
 
 #include "ir/machine/fuse/constant_operands.h"
 #include "ir/machine/fuse/fusion_pattern.h"
+#include "ir/machine/fuse/uniform_base.h"
 #include "ir/machine/fuse/wide_arithmetic.h"
 #include "ir/machine/prepare/lowering_context.h"
 #include "ir/machine/prepare/rule_helpers.h"

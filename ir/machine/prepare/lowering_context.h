@@ -18,6 +18,8 @@
 
 namespace ptxrewrite::ir {
 
+class UniformValues;
+
 // Where the bits of a value are before they are in a register.
 enum class ValueSource : uint8_t {
   computed,      // a register
@@ -56,6 +58,8 @@ struct LoweringContext {
   std::map<WideProduct, InstructionId> wide_products = {}; // computed so far, by the first mad.wide
   std::set<InstructionId> joined_sums = {};                // mad.wide whose sums are one with another's
   std::vector<bool> uniform = {}; // by InstructionId: work on the uniform datapath, of 32 bits or mad.wide
+  const UniformValues* uniform_values = nullptr;
+  std::vector<InstructionId> based_sums = {}; // sums of which accesses read both terms: see uniform_base.h
   // The part of an instruction's cost that moves constants into registers before it.
   std::map<InstructionId, uint16_t> constant_moves = {};
   std::vector<bool> in_section = {};        // by InstructionId: in a section of a hardware form, executed as written

@@ -4,6 +4,7 @@
 #include "ir/machine/figures/expansion.h"
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/figures/heuristics.h"
+#include "ir/machine/fuse/uniform_base.h"
 #include "ir/machine/prepare/rule_helpers.h"
 #include "ir/machine/select/block_order.h"
 
@@ -92,12 +93,16 @@ private:
     return sum;
   }
 
-  // Size as ptxas measures it for predication: a 64-bit sum counts three, because its carry counts.
+  // Size as ptxas measures it for predication: a 64-bit sum counts three, because its carry counts; so does one that
+  // the accesses compute.
   uint32_t body_size(BlockId block) const {
+    constexpr uint32_t long_sum = 3;
     uint32_t sum = body_weight(block);
     for (InstructionId id : function_.instructions_in(block)) {
       const Form* form = context_.form(id);
-      if (form && is_add_or_sub(*form) && is_int64(*form) && context_.costs[id.index()].weight == 2) ++sum;
+      if (!form || !is_add_or_sub(*form) || !is_int64(*form)) continue;
+      if (context_.costs[id.index()].weight == 2) sum += long_sum - 2;
+      if (context_.absorbed[id.index()] && is_uniform_base(context_, id)) sum += long_sum;
     }
     return sum;
   }

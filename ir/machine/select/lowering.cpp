@@ -10,6 +10,7 @@
 #include "ir/machine/fuse/fusion.h"
 #include "ir/machine/fuse/operand_slots.h"
 #include "ir/machine/fuse/scaled_arguments.h"
+#include "ir/machine/fuse/uniform_base.h"
 #include "ir/machine/fuse/wide_arithmetic.h"
 #include "ir/machine/prepare/called_functions.h"
 #include "ir/machine/prepare/canonical.h"
@@ -71,6 +72,7 @@ public:
                                                             {}},
         scaled_arguments_(context_, dominators_), tracer_(context_, trace) {
     context_.written = written;
+    context_.uniform_values = &uniform_;
     context_.in_section.assign(function.instructions.size(), false);
     context_.uniform.assign(function.instructions.size(), false);
     context_.layout_places.resize(function.blocks.size());
@@ -101,6 +103,7 @@ public:
     step("pairs of zeros", [&] { weigh_zero_pairs(context_); });
     step("guarded accesses", [&] { weigh_guarded_accesses(context_, together_); });
     step("branches", [&] { weigh_branches(context_, post_dominators_, together_); });
+    if (!context_.based_sums.empty()) step("uniform bases", [&] { weigh_uniform_bases(context_); });
     if (!is_first_generation()) {
       step("copies at edges", [&] { weigh_edge_copies(context_, uniform_); });
       step("moved predicates", [&] { weigh_moved_predicates(context_); });
@@ -111,6 +114,7 @@ public:
     result_.register_units_.assign(function_.values.size(), 0);
     for (ValueId value : function_.values.ids())
       result_.register_units_[value.index()] = units_of(value);
+    if (has(capability_, MachineFact::uniform_datapath)) keep_parameters_uniform();
     result_.needed_ = context_.needed;
     if (has(capability_, MachineFact::separate_lanes)) {
       const uint32_t slow_paths = slow_paths_of_exchanges(context_, flow_, post_dominators_, together_);
@@ -507,6 +511,44 @@ private:
       if (width > 1 && bit_width(context_.form(definition)->type(1)) <= 32) return 1; // the operand to be extended
     }
     return static_cast<uint8_t>(width);
+  }
+
+  // The parameter of a block, of two words, has no register of the lanes if the uniform datapath computes all of its
+  // arguments, or they are constants or other such parameters; nor has a constant that is passed to these alone.
+  void keep_parameters_uniform() {
+    std::vector<uint8_t>& units = result_.register_units_;
+    std::vector<uint8_t> as_lanes(function_.values.size()); // of the parameters that are taken to be uniform
+    for (BlockId block : function_.layout)
+      for (ValueId parameter : function_.parameters(block))
+        if (context_.words_of(parameter) == 2 && uniform_.uniform(parameter))
+          std::swap(units[parameter.index()], as_lanes[parameter.index()]);
+    const auto is_constant = [&](ValueId value) { return context_.source_of(value) != ValueSource::computed; };
+    for (bool changes = true; changes;) {
+      changes = false;
+      for_each_argument([&](ValueId parameter, ValueId argument) {
+        uint8_t& words = as_lanes[parameter.index()];
+        if (words == 0 || units[argument.index()] == 0 || is_constant(argument)) return;
+        std::swap(units[parameter.index()], words);
+        changes = true;
+      });
+    }
+    std::vector<bool> in_lanes(function_.values.size());
+    for_each_argument([&](ValueId parameter, ValueId argument) {
+      if (as_lanes[parameter.index()] == 0) in_lanes[argument.index()] = true;
+    });
+    for_each_argument([&](ValueId, ValueId argument) {
+      if (is_constant(argument) && !in_lanes[argument.index()]) units[argument.index()] = 0;
+    });
+  }
+
+  template <class Visit> void for_each_argument(Visit&& visit) const {
+    for (BlockId block : function_.layout)
+      for (EdgeId edge : function_.successors(block)) {
+        const std::span<const ValueId> parameters = function_.parameters(function_.edges[edge].to);
+        const std::span<const ValueId> arguments = function_.arguments(edge);
+        for (size_t i = 0; i < std::min(parameters.size(), arguments.size()); ++i)
+          visit(parameters[i], arguments[i]);
+      }
   }
 
   const Function& function_;

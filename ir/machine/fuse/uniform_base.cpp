@@ -1,0 +1,132 @@
+// Determined by assembling sums of a parameter and extended, loaded, shifted and multiplied values for sm_75, with each
+// kind of access behind them; see uniform_base.h.
+#include "ir/machine/fuse/uniform_base.h"
+
+#include "ir/machine/figures/generations.h"
+#include "ir/machine/prepare/rule_helpers.h"
+#include "ir/machine/prepare/uniform.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+struct Terms {
+  ValueId base, offset; // base: a constant
+};
+
+// Invalid if the terms are not a constant and a value that differs between lanes.
+Terms terms_of(const LoweringContext& context, InstructionId sum) {
+  Terms terms;
+  for (size_t i : {0, 1}) {
+    const Operand* operand = context.source(sum, i);
+    if (!operand || !operand->is(OperandKind::value)) return {};
+    const ValueId value = operand->as_value();
+    const bool constant = context.source_of(value) == ValueSource::constant_bank;
+    (constant ? terms.base : terms.offset) = value;
+  }
+  if (!terms.base || !terms.offset || context.values.merges(terms.base)) return {};
+  if (context.source_of(terms.offset) != ValueSource::computed) return {};
+  return context.uniform_values && !context.uniform_values->uniform(terms.offset) ? terms : Terms{};
+}
+
+bool names_both(const Form& form) {
+  return (form.kind == InstructionClass::load || form.kind == InstructionClass::store) &&
+         (form.space == StateSpace::global || form.space == StateSpace::none);
+}
+
+bool adds_constant(const LoweringContext& context, InstructionId access) {
+  for (const Operand& operand : context.function.operands_of(access))
+    if (operand.is(OperandKind::address)) return operand.immediate != 0;
+  return false;
+}
+
+// `offsets`: the accesses may add a constant, too.
+bool only_accesses_read(const LoweringContext& context, ValueId value, bool offsets, int depth = 0) {
+  constexpr int longest = 4; // sums whose constant the access adds
+  return all_readers(context, value, [&](InstructionId reader) {
+    const Form* form = context.form(reader);
+    if (!form) return false;
+    if (context.reads_as_address(reader, value))
+      return names_both(*form) && (offsets || !adds_constant(context, reader));
+    return offsets && depth < longest && is_left_to_accesses(context, reader) &&
+           only_accesses_read(context, context.result(reader), offsets, depth + 1);
+  });
+}
+
+// The parameter or variable of which the constant is a copy.
+ValueId root_of(const LoweringContext& context, ValueId value) {
+  constexpr int longest = 8;
+  for (int i = 0; i < longest; ++i) {
+    const InstructionId id = context.values.definition(value);
+    const Form* form = id ? context.form(id) : nullptr;
+    if (!form || (form->opcode != Opcode::mov && form->opcode != Opcode::cvta)) break;
+    const Operand* source = context.source(id, 0);
+    if (!source || !source->is(OperandKind::value)) break;
+    value = source->as_value();
+  }
+  return value;
+}
+
+template <class Visit> void for_each_access(const LoweringContext& context, ValueId value, Visit&& visit) {
+  for (InstructionId reader : context.values.readers(value)) {
+    if (!context.needed[reader.index()]) continue;
+    if (context.reads_as_address(reader, value))
+      visit(reader);
+    else
+      for_each_access(context, context.result(reader), visit);
+  }
+}
+
+// The block where the straight code begins that the block is in: predicated blocks belong to the one before.
+BlockId start_of(const LoweringContext& context, BlockId block) {
+  const size_t longest = context.function.layout.size();
+  for (size_t i = 0; i < longest; ++i) {
+    const auto& before = context.flow.predecessors(block);
+    const auto from = [&](EdgeId edge) { return context.function.edges[edge].from; };
+    const bool predicated = context.predicated[block.index()] && before.size() == 1;
+    const auto joined =
+        std::ranges::find_if(before, [&](EdgeId edge) { return predicated || context.predicated[from(edge).index()]; });
+    if (joined == before.end()) return block;
+    block = from(*joined);
+  }
+  return block;
+}
+
+} // namespace
+
+bool is_uniform_base(const LoweringContext& context, InstructionId id) {
+  if (!has(context.capability, MachineFact::uniform_addresses)) return false;
+  const Form* form = context.form(id);
+  if (!form || !is_add(*form) || !is_int64(*form) || context.function.instructions[id].guard) return false;
+  if (context.absorbs[id.index()] || !context.result(id)) return false;
+  const Terms terms = terms_of(context, id);
+  if (!terms.base) return false;
+  const InstructionId offset = context.values.definition(terms.offset);
+  const bool extends = offset && context.function.is_opcode(offset, Opcode::cvt) &&
+                       !is_signed(context.form(offset)->type(1)); // [R.U32+UR] has no place for a constant
+  return only_accesses_read(context, context.result(id), !extends);
+}
+
+bool uniform_base(LoweringContext& context, InstructionId id) {
+  if (!is_uniform_base(context, id)) return false;
+  context.without_constant[context.result(id).index()] = terms_of(context, id).offset;
+  context.based_sums.push_back(id);
+  return true;
+}
+
+void weigh_uniform_bases(LoweringContext& context) {
+  std::set<std::pair<ValueId, BlockId>> loaded;
+  for (InstructionId sum : context.based_sums) {
+    const ValueId base = root_of(context, terms_of(context, sum).base);
+    for_each_access(context, context.result(sum), [&](InstructionId access) {
+      const BlockId start = start_of(context, context.function.instructions[access].block);
+      if (loaded.emplace(base, start).second) context.costs[sum.index()].uniform += 1;
+    });
+  }
+}
+
+} // namespace ptxrewrite::ir
