@@ -246,6 +246,20 @@ uint32_t BlockPressure::words_beside_load(InstructionId id, size_t position) con
   return address - std::min(address, result);
 }
 
+// The results of a fetch that are read replace coordinates; the others wait, among them copies of coordinates that are
+// read again.
+uint32_t BlockPressure::words_beside_fetch(InstructionId id, size_t position) const {
+  uint32_t result = 0, coordinates = 0;
+  for_each_definition(function_, id, [&](ValueId value) {
+    if (last_reader_[value.index()] > position) result += lowering_.register_units(value);
+  });
+  for_each_use(function_, id, [&](ValueId value) {
+    const uint32_t words = lowering_.register_units(value);
+    coordinates += words == 1 ? 1 : 0; // the handle has two
+  });
+  return coordinates - std::min(coordinates, result);
+}
+
 // A single word that is stored has an odd register, and the even one beside it stays free; not if the address is in
 // uniform registers, so that there are no pairs.
 uint32_t BlockPressure::words_beside_store(InstructionId id, size_t position) const {
@@ -273,9 +287,10 @@ std::vector<uint32_t> BlockPressure::words_beside(std::span<const InstructionId>
   for (size_t i = 0; i < order.size(); ++i) {
     if (!is_real(order[i])) continue;
     const InstructionClass kind = function_.form_of(order[i]).kind;
-    const uint32_t beside = kind == InstructionClass::load    ? words_beside_load(order[i], i)
-                            : kind == InstructionClass::store ? words_beside_store(order[i], i)
-                                                              : 0;
+    const uint32_t beside = kind == InstructionClass::load      ? words_beside_load(order[i], i)
+                            : kind == InstructionClass::store   ? words_beside_store(order[i], i)
+                            : kind == InstructionClass::texture ? words_beside_fetch(order[i], i)
+                                                                : 0;
     words[i] += beside;
     words[late[i] + 1] -= beside;
   }

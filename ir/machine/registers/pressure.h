@@ -56,6 +56,7 @@ private:
   std::vector<uint32_t> words_of_constants(std::span<const InstructionId> order, const std::vector<size_t>& late) const;
   void find_last_readers(const std::vector<ValueId>& live_out, std::span<const InstructionId> order);
   uint32_t words_beside_load(InstructionId id, size_t position) const;
+  uint32_t words_beside_fetch(InstructionId id, size_t position) const;
   uint32_t words_beside_store(InstructionId id, size_t position) const;
   std::vector<uint32_t> words_beside(std::span<const InstructionId> order, const std::vector<size_t>& late) const;
 

@@ -23,42 +23,124 @@ bool is_load(const Form& form) {
          form.kind == InstructionClass::texture;
 }
 
-// The order in which an assembler issues a block: loads and the instructions that they depend on first, as far as
-// stores and barriers permit, so that their latencies overlap.
-std::vector<InstructionId> issue_order(const Function& function, BlockId block) {
-  std::vector<InstructionId> order, region;
-  std::vector<bool> feeds(function.values.size());
-  auto flush = [&] {
-    std::vector<bool> early(region.size());
-    for (size_t i = region.size(); i-- > 0;) {
-      const Instruction& instruction = function.instructions[region[i]];
-      if (instruction.kind != InstructionKind::real) continue;
-      const Form& form = function.form_of(region[i]);
-      early[i] = is_load(form);
-      for_each_definition(function, region[i], [&](ValueId value) { early[i] = early[i] || feeds[value.index()]; });
-      if (early[i]) for_each_use(function, region[i], [&](ValueId value) { feeds[value.index()] = true; });
-    }
-    for (bool first : {true, false})
-      for (size_t i = 0; i < region.size(); ++i)
-        if (early[i] == first) order.push_back(region[i]);
-    for (InstructionId id : region)
-      for_each_use(function, id, [&](ValueId value) { feeds[value.index()] = false; });
-    region.clear();
-  };
-  for (InstructionId id : function.instructions_in(block)) {
-    const Instruction& instruction = function.instructions[id];
-    bool fence = instruction.kind != InstructionKind::real;
-    if (!fence) {
-      const Form& form = function.form_of(id);
-      fence =
-          form.effects.writes_memory || form.effects.atomic || form.effects.barrier || form.effects.transfers_control();
-    }
-    region.push_back(id);
-    if (fence) flush();
+// Stores before which a load is not issued: those to the memory that it reads, but not those whose addresses have the
+// same base, which are taken to be at other places.
+class LastStores {
+public:
+  void add(const Function& function, InstructionId store, size_t position) {
+    const StateSpace space = function.form_of(store).space;
+    for (Last* last : {&shared_, &local_, &others_})
+      if (is_generic(space) || last == &place_of(space)) last->add({position, base_of(function, store)});
   }
-  flush();
-  return order;
-}
+  size_t before(const Function& function, InstructionId load) {
+    const StateSpace space = function.form_of(load).space;
+    const ValueId base = base_of(function, load);
+    if (!is_generic(space)) return place_of(space).before(base);
+    return std::max({shared_.before(base), local_.before(base), others_.before(base)});
+  }
+
+private:
+  struct Store {
+    size_t position = 0; // 1 + its position; 0: none
+    ValueId base;
+  };
+  struct Last {
+    Store last, of_other_base; // the last one, and the last one before it that has another base
+    void add(const Store& store) {
+      if (!store.base || store.base != last.base) of_other_base = last;
+      last = store;
+    }
+    size_t before(ValueId base) const { return base && base == last.base ? of_other_base.position : last.position; }
+  };
+
+  static bool is_generic(StateSpace space) { return space == StateSpace::none || space == StateSpace::generic; }
+
+  static ValueId base_of(const Function& function, InstructionId access) {
+    const auto operands = function.operands_of(access);
+    for (size_t i = 0; i + 1 < operands.size(); ++i)
+      if (operands[i].is(OperandKind::address))
+        return operands[i + 1].is(OperandKind::value) ? operands[i + 1].as_value() : ValueId();
+    return {};
+  }
+
+  Last& place_of(StateSpace space) {
+    return is_shared(space) ? shared_ : space == StateSpace::local ? local_ : others_;
+  }
+
+  Last shared_, local_, others_;
+};
+
+// The order in which an assembler issues a block: loads and the instructions that they depend on first, as far as
+// stores to the same memory and barriers permit, so that their latencies overlap.
+class IssueOrder {
+public:
+  explicit IssueOrder(const Function& function) : function_(function), definition_(function.values.size(), outside) {}
+
+  std::vector<InstructionId> of(BlockId block) {
+    for (InstructionId id : function_.instructions_in(block)) {
+      region_.push_back(id);
+      if (is_fence(id)) flush();
+    }
+    flush();
+    return std::move(order_);
+  }
+
+private:
+  static constexpr uint32_t outside = UINT32_MAX;
+  struct Place {
+    size_t released = 0; // 1 + position of the store behind which it is issued; 0: at the start
+    bool early = false;
+  };
+
+  bool is_real(InstructionId id) const { return function_.instructions[id].kind == InstructionKind::real; }
+
+  bool is_fence(InstructionId id) const {
+    if (!is_real(id)) return true;
+    const Form& form = function_.form_of(id);
+    if (form.effects.atomic || form.effects.barrier || form.effects.transfers_control()) return true;
+    return form.effects.writes_memory && form.kind != InstructionClass::store;
+  }
+
+  void flush() {
+    std::vector<Place> places(region_.size());
+    LastStores stores;
+    for (size_t i = 0; i < region_.size(); ++i) {
+      if (!is_real(region_[i])) continue;
+      const Form& form = function_.form_of(region_[i]);
+      if (is_load(form)) places[i] = {stores.before(function_, region_[i]), true};
+      if (form.kind == InstructionClass::store) stores.add(function_, region_[i], i + 1);
+      for_each_use(function_, region_[i], [&](ValueId value) {
+        const uint32_t from = definition_[value.index()];
+        if (from != outside) places[i].released = std::max(places[i].released, places[from].released);
+      });
+      for_each_definition(function_, region_[i],
+                          [&](ValueId value) { definition_[value.index()] = static_cast<uint32_t>(i); });
+    }
+    for (size_t i = region_.size(); i-- > 0;)
+      if (places[i].early)
+        for_each_use(function_, region_[i], [&](ValueId value) {
+          if (definition_[value.index()] != outside) places[definition_[value.index()]].early = true;
+        });
+    append(places);
+    for (InstructionId id : region_)
+      for_each_definition(function_, id, [&](ValueId value) { definition_[value.index()] = outside; });
+    region_.clear();
+  }
+
+  // Early instructions behind the store that releases them, others at their positions.
+  void append(const std::vector<Place>& places) {
+    std::vector<std::pair<size_t, uint32_t>> keys;
+    for (uint32_t i = 0; i < places.size(); ++i)
+      keys.emplace_back(places[i].early ? 2 * places[i].released : 2 * size_t{i} + 1, i);
+    std::ranges::sort(keys);
+    for (const auto& [key, i] : keys)
+      order_.push_back(region_[i]);
+  }
+
+  const Function& function_;
+  std::vector<uint32_t> definition_; // by ValueId: position in the region
+  std::vector<InstructionId> region_, order_;
+};
 
 // Number of registers for the results of the block's loads that its further copies issue early, too: those of memory
 // to which the block does not write, and of read-only memory. Loads of shared memory stay behind barriers; they and
@@ -112,7 +194,7 @@ Pressures pressures_of(const Function& function, const Lowering& lowering, uint3
       continue;
     }
     const uint32_t further = lowering.copies_of(block) - 1;
-    result.pending = std::max(result.pending, pressure.with_pending(live_out, issue_order(function, block)) +
+    result.pending = std::max(result.pending, pressure.with_pending(live_out, IssueOrder(function).of(block)) +
                                                   loaded_units(function, lowering, block, further, near_words));
   }
   return result;

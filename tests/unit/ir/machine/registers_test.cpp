@@ -33,6 +33,12 @@ std::string entry(const std::string& registers, const std::string& body, const s
          ".visible .entry k(.param .u64 p, .param .u64 q, .param .u32 n)\n{\n" + registers + "\n" + body + "ret;\n}\n";
 }
 
+// The same text for Turing and later.
+std::string for_turing(std::string text) {
+  const std::string target = "sm_80";
+  return text.replace(text.find(target), target.size(), "sm_75");
+}
+
 // Estimate and ptxas's number.
 std::pair<int, int> registers_for(const std::string& ptx, uint32_t capability) {
   ReadText text(ptx);
@@ -338,6 +344,65 @@ TEST_CASE("loads are early as far as the registers of a full SM go") {
     INFO("sm_" << capability << ": " << estimated << " estimated, " << real << " by ptxas");
     CHECK(real > words);
     CHECK(estimated >= words + 4);
+    CHECK(std::abs(estimated - real) <= 4);
+  }
+}
+
+TEST_CASE("loads are issued before stores to other memory and to other places of the same base") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  constexpr int words = 24;
+  // A word's load, then its store at `to`.
+  const auto copies = [](const std::string& space, const std::string& to) {
+    std::string body = ".shared .align 4 .b8 tile[8192];\nmov.u32 %i, %tid.x; shl.b32 %i, %i, 2; mov.u32 %t, tile; "
+                       "add.s32 %t, %t, %i; mul.wide.u32 %o, %i, 3; ld.param.u64 %a, [p]; add.s64 %a, %a, %o; "
+                       "ld.param.u64 %b, [q]; add.s64 %b, %b, %o;\n";
+    for (int i = 0; i < words; ++i) {
+      const std::string value = "%v" + std::to_string(i), place = std::to_string(128 * i);
+      body += "ld.global.u32 " + value + ", [%a+" + place + "]; st." + space + ".u32 [" + to + "+" +
+              std::to_string(128 * i + 4) + "], " + value + ";\n";
+    }
+    return for_turing(entry(".reg .b64 %a, %b, %o; .reg .b32 %i, %t, %v<24>;", body + "bar.sync 0;\n"));
+  };
+  for (uint32_t capability : {75U, 86U, 120U}) {
+    const auto [shared, shared_real] = registers_for(copies("shared", "%t"), capability);
+    const auto [apart, apart_real] = registers_for(copies("global", "%a"), capability);
+    const auto [behind, behind_real] = registers_for(copies("global", "%b"), capability);
+    INFO("sm_" << capability << ": " << shared << ", " << apart << ", " << behind << " estimated, " << shared_real
+               << ", " << apart_real << ", " << behind_real << " by ptxas");
+    CHECK(std::min(shared_real, apart_real) > words);
+    CHECK(std::min(shared, apart) > words);
+    CHECK(std::abs(shared - shared_real) <= 7);
+    CHECK(std::abs(apart - apart_real) <= 2);
+    CHECK(behind_real + 8 <= apart_real); // the place of the store is not known
+    CHECK(behind + 8 <= apart);
+  }
+}
+
+// A fetch reads its coordinates some time after its issue; the result replaces one of them.
+TEST_CASE("coordinates of textures are not overwritten for a while if registers are free") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (int fetches : {4, 8, 12}) {
+    std::string body = "ld.param.u64 %a, [p]; ld.param.u64 %t, [q]; mov.u32 %i, %tid.x; cvt.rn.f32.u32 %x, %i; "
+                       "mov.u32 %i, %tid.y; cvt.rn.f32.u32 %y, %i;\n",
+                sums;
+    for (int i = 0; i < fetches; ++i) {
+      const std::string number = std::to_string(i);
+      body += "add.f32 %c, %x, 0f4" + std::to_string(i % 10) + "000000; add.f32 %d, %y, 0f4" + std::to_string(i % 9) +
+              "100000; tex.2d.v4.f32.f32 {%v" + number + ", %w, %w, %w}, [%t, {%c, %d}];\n";
+      sums += "fma.rn.f32 %v0, %v0, %v" + number + ", %v0;\n";
+    }
+    const std::string text = entry(".reg .b64 %a, %t; .reg .b32 %i; .reg .f32 %x, %y, %c, %d, %w, %v<16>;",
+                                   body + sums + "st.global.f32 [%a], %v0;\n");
+    const auto [estimated, real] = registers_for(for_turing(text), 75);
+    INFO(fetches << " fetches: " << estimated << " estimated, " << real << " by ptxas");
+    CHECK(real >= 2 * fetches);
+    CHECK(estimated >= 2 * fetches);
     CHECK(std::abs(estimated - real) <= 4);
   }
 }
