@@ -7,6 +7,7 @@
 #include "ir/machine/figures/heuristics.h"
 
 #include <algorithm>
+#include <set>
 
 namespace ptxrewrite::ir {
 
@@ -53,19 +54,22 @@ std::optional<SlowPath> slow_path_of(Subroutine subroutine) {
 
 } // namespace
 
-BlockPressure::BlockPressure(const Function& function, const Lowering& lowering, uint32_t compute_capability,
-                             const CalledWords& called)
-    : function_(function), lowering_(lowering), capability_(compute_capability), called_(called),
+BlockPressure::BlockPressure(const Function& function, const ControlFlow& flow, const Lowering& lowering,
+                             uint32_t compute_capability, const CalledWords& called)
+    : function_(function), flow_(flow), lowering_(lowering), capability_(compute_capability), called_(called),
       loads_parameters_(has(compute_capability, MachineFact::loaded_parameters)), definition_(function.values.size()),
-      live_(function.values.size()) {
+      live_(function.values.size()), parameter_(function.values.size()), sharing_(function.values.size()) {
   for (BlockId block : function.layout)
     for (InstructionId id : function.instructions_in(block))
       for_each_definition(function, id, [&](ValueId value) { definition_[value.index()] = id; });
 }
 
 void BlockPressure::start(const std::vector<ValueId>& live_out) {
-  for (ValueId value : touched_)
+  for (ValueId value : touched_) {
     live_[value.index()] = false;
+    sharing_[parameter_[value.index()] ? parameter_[value.index()].index() : value.index()] = 0;
+    parameter_[value.index()] = {};
+  }
   touched_.clear();
   now_ = highest_ = {};
   for (ValueId value : live_out)
@@ -88,6 +92,10 @@ void BlockPressure::remove(ValueId value) {
 }
 
 void BlockPressure::change(ValueId value, bool added) {
+  if (const ValueId parameter = parameter_[value.index()]) value = parameter;
+  uint32_t& sharing = sharing_[value.index()];
+  const bool alone = (added ? sharing++ : --sharing) == 0;
+  if (!alone) return;
   const bool predicate = function_.values[value].type == ScalarType::pred;
   uint32_t& count = predicate ? now_.predicates : now_.registers;
   const uint32_t units = predicate ? 1 : lowering_.register_units(value);
@@ -128,16 +136,38 @@ RegisterNeed BlockPressure::of_values(const std::vector<ValueId>& live_out, std:
   return highest_;
 }
 
-// For each position: the last position whose instruction is issued at most `distance` instructions after it.
+// For each position: true if the instruction waits for a load, as its first reader.
+std::vector<bool> BlockPressure::waits_for_loads(std::span<const InstructionId> order) const {
+  std::vector<bool> waits(order.size());
+  std::set<ValueId> loaded;
+  for (size_t i = 0; i < order.size(); ++i) {
+    for_each_use(function_, order[i], [&](ValueId value) { waits[i] = loaded.erase(value) > 0 || waits[i]; });
+    if (!is_real(order[i])) continue;
+    const Form& form = function_.form_of(order[i]);
+    if (form.kind == InstructionClass::texture ||
+        (form.kind == InstructionClass::load && (form.space == StateSpace::global || form.space == StateSpace::none)))
+      for_each_definition(function_, order[i], [&](ValueId value) { loaded.insert(value); });
+  }
+  return waits;
+}
+
+// For each position: the last position whose instruction is issued at most `distance` instructions after it, and before
+// the next one that waits for a load or at a barrier.
 std::vector<size_t> BlockPressure::last_within(uint32_t distance, std::span<const InstructionId> order) const {
   std::vector<size_t> issued(order.size()), last(order.size());
   for (size_t i = 0, count = 0; i < order.size(); ++i) {
     issued[i] = count;
     if (is_real(order[i])) count += lowering_.cost(order[i]).weight;
   }
+  const std::vector<bool> waits = waits_for_loads(order);
+  const auto ends = [&](size_t i) { return is_real(order[i]) && function_.form_of(order[i]).effects.barrier; };
+  const auto leaves = [&](size_t from, size_t to) {
+    return function_.instructions[order[from]].block != function_.instructions[order[to]].block;
+  };
   for (size_t i = 0, end = 0; i < order.size(); ++i) {
     end = std::max(end, i);
-    while (end + 1 < order.size() && issued[end + 1] - issued[i] <= distance)
+    while (end + 1 < order.size() && issued[end + 1] - issued[i] <= distance && !ends(end) &&
+           !(waits[end + 1] && leaves(i, end + 1)))
       ++end;
     last[i] = end;
   }
@@ -222,16 +252,47 @@ std::vector<uint32_t> BlockPressure::words_of_constants(std::span<const Instruct
   return words;
 }
 
+// Visits the values that its predecessors pass to the block, and the parameters.
+template <class Visit> void BlockPressure::for_each_argument(BlockId block, Visit&& visit) const {
+  const std::span<const ValueId> parameters = function_.parameters(block);
+  for (EdgeId edge : flow_.predecessors(block)) {
+    const std::span<const ValueId> arguments = function_.arguments(edge);
+    for (size_t i = 0; i < std::min(arguments.size(), parameters.size()); ++i)
+      visit(arguments[i], parameters[i]);
+  }
+}
+
+// From the start of the block to the end of the code before. Values that are passed to one parameter and not read
+// behind it are in its register.
+void BlockPressure::enter(BlockId block) {
+  std::vector<ValueId> live;
+  for (ValueId parameter : function_.parameters(block)) {
+    if (live_[parameter.index()]) live.push_back(parameter);
+    remove(parameter);
+  }
+  for_each_argument(block, [&](ValueId argument, ValueId parameter) {
+    if (std::ranges::find(live, parameter) == live.end()) return;
+    if (!live_[argument.index()] && lowering_.register_units(argument) == lowering_.register_units(parameter))
+      parameter_[argument.index()] = parameter;
+    add(argument);
+  });
+}
+
 // Position of the last reader by value; the operand of a folded sum is read with the sum.
-void BlockPressure::find_last_readers(const std::vector<ValueId>& live_out, std::span<const InstructionId> order) {
+void BlockPressure::find_last_readers(const std::vector<ValueId>& live_out, const StraightCode& code) {
   last_reader_.resize(function_.values.size());
-  for (size_t i = 0; i < order.size(); ++i)
-    for_each_use(function_, order[i], [&](ValueId value) {
+  auto start = code.starts.begin();
+  for (size_t i = 0; i <= code.order.size(); ++i) {
+    for (; start != code.starts.end() && start->position == i; ++start)
+      for_each_argument(start->block, [&](ValueId argument, ValueId) { last_reader_[argument.index()] = i; });
+    if (i == code.order.size()) break;
+    for_each_use(function_, code.order[i], [&](ValueId value) {
       for (; value; value = lowering_.without_constant(value))
         last_reader_[value.index()] = i;
     });
+  }
   for (const ValueId value : live_out)
-    last_reader_[value.index()] = order.size();
+    last_reader_[value.index()] = code.order.size();
 }
 
 // The result of a load replaces a part of its address; the rest of the pair waits for another single word.
@@ -299,10 +360,11 @@ std::vector<uint32_t> BlockPressure::words_beside(std::span<const InstructionId>
   return words;
 }
 
-uint32_t BlockPressure::with_pending(const std::vector<ValueId>& live_out, std::span<const InstructionId> order) {
+uint32_t BlockPressure::with_pending(const std::vector<ValueId>& live_out, const StraightCode& code) {
+  const std::vector<InstructionId>& order = code.order;
   const std::vector<size_t> late = last_within(heuristic(capability_, Heuristic::pending_access), order);
   const std::vector<uint32_t> constants = words_of_constants(order, late);
-  find_last_readers(live_out, order);
+  find_last_readers(live_out, code);
   const std::vector<uint32_t> beside = words_beside(order, late);
   std::vector<std::vector<InstructionId>> ends(order.size());
   for (size_t i = 0; i < order.size(); ++i)
@@ -310,7 +372,10 @@ uint32_t BlockPressure::with_pending(const std::vector<ValueId>& live_out, std::
   start(live_out);
   spare_ = true;
   uint32_t highest = 0;
+  auto block = code.starts.rbegin();
   for (size_t i = order.size(); i-- > 0;) {
+    for (; block != code.starts.rend() && block->position > i; ++block)
+      enter(block->block);
     highest_ = now_;
     for (InstructionId store : ends[i])
       for_each_use(function_, store, [&](ValueId value) {

@@ -7,6 +7,7 @@
 // not replace, and the one beside a single word that is stored, stay free meanwhile.
 #pragma once
 
+#include "ir/flow/cfg.h"
 #include "ir/machine/registers/registers.h"
 #include "ir/machine/select/lowering.h"
 
@@ -21,15 +22,26 @@ namespace ptxrewrite::ir {
 // Words that a function's code needs beside those that are live where it is called, by its name.
 using CalledWords = std::map<Symbol, uint32_t>;
 
+// Instructions in the order of issue, of one block or of several that no branch parts: the predicated ones among them.
+struct StraightCode {
+  struct Start {
+    size_t position = 0; // of the block's first instruction
+    BlockId block;
+  };
+  std::vector<InstructionId> order;
+  std::vector<Start> starts; // of all blocks but the first
+};
+
 class BlockPressure {
 public:
-  BlockPressure(const Function& function, const Lowering& lowering, uint32_t compute_capability,
-                const CalledWords& called);
+  BlockPressure(const Function& function, const ControlFlow& flow, const Lowering& lowering,
+                uint32_t compute_capability, const CalledWords& called);
 
   // The highest sums of widths of live values.
   RegisterNeed of_values(const std::vector<ValueId>& live_out, std::span<const InstructionId> order);
-  // The highest number of registers including those that stores have yet to read, and constants. SSA form.
-  uint32_t with_pending(const std::vector<ValueId>& live_out, std::span<const InstructionId> order);
+  // The highest number of registers including those that stores have yet to read, and constants. SSA form. `live_out`:
+  // of the last block.
+  uint32_t with_pending(const std::vector<ValueId>& live_out, const StraightCode& code);
 
 private:
   // A constant in a register: equal numbers share it.
@@ -50,17 +62,21 @@ private:
   void change(ValueId value, bool added);
   void step(InstructionId id);
   uint32_t words_of_called(InstructionId id) const;
+  std::vector<bool> waits_for_loads(std::span<const InstructionId> order) const;
   std::vector<size_t> last_within(uint32_t distance, std::span<const InstructionId> order) const;
   std::optional<Constant> constant_of(ValueId value) const;
   std::vector<Constant> constants_read(InstructionId id) const;
   std::vector<uint32_t> words_of_constants(std::span<const InstructionId> order, const std::vector<size_t>& late) const;
-  void find_last_readers(const std::vector<ValueId>& live_out, std::span<const InstructionId> order);
+  template <class Visit> void for_each_argument(BlockId block, Visit&& visit) const;
+  void enter(BlockId block);
+  void find_last_readers(const std::vector<ValueId>& live_out, const StraightCode& code);
   uint32_t words_beside_load(InstructionId id, size_t position) const;
   uint32_t words_beside_fetch(InstructionId id, size_t position) const;
   uint32_t words_beside_store(InstructionId id, size_t position) const;
   std::vector<uint32_t> words_beside(std::span<const InstructionId> order, const std::vector<size_t>& late) const;
 
   const Function& function_;
+  const ControlFlow& flow_;
   const Lowering& lowering_;
   uint32_t capability_;
   const CalledWords& called_;
@@ -68,6 +84,8 @@ private:
   bool spare_ = false;                    // registers are free
   std::vector<InstructionId> definition_; // by ValueId
   std::vector<bool> live_;                // by ValueId
+  std::vector<ValueId> parameter_;        // by ValueId: that it is passed to, in whose register it is; itself for most
+  std::vector<uint32_t> sharing_;         // by ValueId: live values in its register
   std::vector<size_t> last_reader_;       // by ValueId: for those that the order reads
   std::vector<ValueId> touched_;          // may be live
   RegisterNeed now_, highest_;

@@ -12,6 +12,8 @@
 #include "ir/ssa/ssa.h"
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 namespace ptxrewrite::ir {
 
@@ -82,7 +84,7 @@ public:
       if (is_fence(id)) flush();
     }
     flush();
-    return std::move(order_);
+    return std::exchange(order_, {});
   }
 
 private:
@@ -142,23 +144,26 @@ private:
   std::vector<InstructionId> region_, order_;
 };
 
-// Number of registers for the results of the block's loads that its further copies issue early, too: those of memory
-// to which the block does not write, and of read-only memory. Loads of shared memory stay behind barriers; they and
-// those of constant memory take little time, so that few are issued ahead.
-uint32_t loaded_units(const Function& function, const Lowering& lowering, BlockId block, uint32_t further,
+// Number of registers for the results of loads that further copies of straight code issue early, too: those of memory
+// to which it does not write, and of read-only memory. Loads of shared memory stay behind barriers; they and those of
+// constant memory take little time, so that few are issued ahead.
+uint32_t loaded_units(const Function& function, const Lowering& lowering, std::span<const BlockId> blocks,
                       uint32_t near_words) {
+  const uint32_t further = lowering.copies_of(blocks.front()) - 1;
   uint32_t read_only = 0, shared = 0, others = 0;
   bool writes_shared = false, writes = false;
-  for (InstructionId id : function.instructions_in(block)) {
-    if (function.instructions[id].kind != InstructionKind::real) continue;
+  const auto add = [&](InstructionId id) {
     const Form& form = function.form_of(id);
     if (form.effects.writes_memory || form.effects.atomic) (is_shared(form.space) ? writes_shared : writes) = true;
     writes_shared = writes_shared || form.effects.barrier;
-    if (!is_load(form)) continue;
+    if (!is_load(form)) return;
     const bool never_written = form.has(Modifier::nc) || form.kind == InstructionClass::texture;
     uint32_t& units = never_written ? read_only : is_shared(form.space) ? shared : others;
     for_each_definition(function, id, [&](ValueId value) { units += lowering.register_units(value); });
-  }
+  };
+  for (BlockId block : blocks)
+    for (InstructionId id : function.instructions_in(block))
+      if (function.instructions[id].kind == InstructionKind::real) add(id);
   const uint32_t near = writes_shared ? 0 : std::min(further * shared, near_words - std::min(near_words, shared));
   return further * (read_only + (writes ? 0 : others)) + near;
 }
@@ -176,26 +181,56 @@ struct Pressures {
   uint32_t pending = 0; // if there are registers to spare
 };
 
+// The end of the code that begins with the block at `first` in the layout and is not parted by branches: predicated
+// blocks and those behind them, as far as these are entered from there alone.
+size_t end_of_straight_code(const Function& function, const ControlFlow& flow, const Lowering& lowering, size_t first) {
+  const auto entered_from = [&](BlockId block, size_t end) {
+    const auto& edges = flow.predecessors(block);
+    const std::span<const BlockId> code(&function.layout[first], end - first);
+    return !edges.empty() && std::ranges::all_of(edges, [&](EdgeId edge) {
+      return std::ranges::find(code, function.edges[edge].from) != code.end();
+    });
+  };
+  constexpr size_t longest = 64; // blocks
+  size_t end = first + 1;
+  while (end < function.layout.size() && end - first < longest) {
+    const BlockId block = function.layout[end];
+    const bool joins = lowering.predicated(block) || lowering.predicated(function.layout[end - 1]);
+    if (!joins || !entered_from(block, end)) break;
+    ++end;
+  }
+  return end;
+}
+
+StraightCode straight_code(const Function& function, std::span<const BlockId> blocks, bool as_written) {
+  StraightCode code;
+  IssueOrder issued(function);
+  for (BlockId block : blocks) {
+    if (block != blocks.front()) code.starts.push_back({code.order.size(), block});
+    const std::vector<InstructionId> order = as_written ? text_order(function, block) : issued.of(block);
+    code.order.insert(code.order.end(), order.begin(), order.end());
+  }
+  return code;
+}
+
 Pressures pressures_of(const Function& function, const Lowering& lowering, uint32_t compute_capability,
                        const CalledWords& called, bool issued_early) {
   Pressures result;
   const ControlFlow flow(function);
   const Liveness liveness(function, flow);
   const uint32_t near_words = heuristic(compute_capability, Heuristic::near_words);
-  BlockPressure pressure(function, lowering, compute_capability, called);
+  BlockPressure pressure(function, flow, lowering, compute_capability, called);
   for (BlockId block : function.layout) {
-    const std::vector<ValueId>& live_out = liveness.live_out(block);
-    const RegisterNeed need = pressure.of_values(live_out, text_order(function, block));
+    const RegisterNeed need = pressure.of_values(liveness.live_out(block), text_order(function, block));
     result.least.registers = std::max(result.least.registers, need.registers);
     result.least.predicates = std::max(result.least.predicates, need.predicates);
-    if (!function.is_ssa) continue;
-    if (issued_early) {
-      result.pending = std::max(result.pending, pressure.with_pending(live_out, text_order(function, block)));
-      continue;
-    }
-    const uint32_t further = lowering.copies_of(block) - 1;
-    result.pending = std::max(result.pending, pressure.with_pending(live_out, IssueOrder(function).of(block)) +
-                                                  loaded_units(function, lowering, block, further, near_words));
+  }
+  for (size_t first = 0, end = 0; function.is_ssa && first < function.layout.size(); first = end) {
+    end = end_of_straight_code(function, flow, lowering, first);
+    const std::span<const BlockId> blocks(&function.layout[first], end - first);
+    const uint32_t ahead = issued_early ? 0 : loaded_units(function, lowering, blocks, near_words);
+    const StraightCode code = straight_code(function, blocks, issued_early);
+    result.pending = std::max(result.pending, pressure.with_pending(liveness.live_out(blocks.back()), code) + ahead);
   }
   return result;
 }

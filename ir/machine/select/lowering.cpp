@@ -116,6 +116,7 @@ public:
       result_.register_units_[value.index()] = units_of(value);
     if (has(capability_, MachineFact::uniform_datapath)) keep_parameters_uniform();
     result_.needed_ = context_.needed;
+    result_.predicated_ = context_.predicated;
     if (has(capability_, MachineFact::separate_lanes)) {
       const uint32_t slow_paths = slow_paths_of_exchanges(context_, flow_, post_dominators_, together_);
       has_slow_exchanges_ = slow_paths > 0;

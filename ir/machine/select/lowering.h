@@ -49,6 +49,9 @@ public:
   // The value that readers of `value` read instead, adding a constant in their addresses; invalid for most values.
   ValueId without_constant(ValueId value) const { return without_constant_[value.index()]; }
 
+  // True if its instructions have a predicate and no branch skips them.
+  bool predicated(BlockId block) const { return predicated_[block.index()]; }
+
   // Machine instructions that every warp issues at the entry: initialising the stack pointer.
   uint32_t prologue() const { return prologue_; }
   // The same on the uniform datapath: the descriptor of global memory and the start of shared memory.
@@ -73,6 +76,7 @@ private:
   std::vector<InstructionCost> costs_;
   std::vector<uint8_t> register_units_;
   std::vector<bool> needed_, absorbed_;
+  std::vector<bool> predicated_; // by BlockId
   std::vector<ValueId> without_constant_;
   uint32_t prologue_ = 0;
   uint32_t prologue_uniform_ = 0;

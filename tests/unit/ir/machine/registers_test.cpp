@@ -381,6 +381,65 @@ TEST_CASE("loads are issued before stores to other memory and to other places of
   }
 }
 
+TEST_CASE("predicated code and the code behind it wait for each other's stores") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  const auto sections = [](int count) {
+    std::string body = "ld.param.u64 %a, [p]; ld.param.u32 %n, [n]; mov.u32 %t, %tid.x;\n";
+    for (int i = 0; i < count; ++i) {
+      const std::string place = std::to_string(256 * i), label = "L" + std::to_string(i);
+      body += "add.u32 %i, %t, " + place + "; setp.ge.u32 %q, %i, %n; @%q bra " + label + "; mad.lo.u32 %v, %i, %n, " +
+              std::to_string(i) + "; mul.wide.u32 %o, %v, 4; add.s64 %c, %a, %o; xor.b32 %v, %v, %t;\n" +
+              "st.global.u32 [%c], %v;\n" + label + ":\n";
+    }
+    return for_turing(entry(".reg .b64 %a, %o, %c; .reg .b32 %t, %n, %i, %v; .reg .pred %q;", body));
+  };
+  for (uint32_t capability : {75U, 80U, 90U}) {
+    const auto [one, one_real] = registers_for(sections(1), capability);
+    const auto [four, four_real] = registers_for(sections(4), capability);
+    INFO("sm_" << capability << ": " << one << " and " << four << " estimated, " << one_real << " and " << four_real
+               << " by ptxas");
+    CHECK(four_real >= one_real + 8);
+    CHECK(four >= one + 8);
+    CHECK(std::abs(four - four_real) <= 6);
+  }
+}
+
+TEST_CASE("registers of stores to shared memory are free behind a barrier") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  const auto exchange = [](const std::string& between) {
+    constexpr int words = 12;
+    std::string body = ".shared .align 4 .b8 tile[8192];\nld.param.u64 %a, [p]; mov.u32 %t, %tid.x; "
+                       "mul.wide.u32 %o, %t, 4; add.s64 %a, %a, %o; shl.b32 %s, %t, 2; mov.u32 %v0, tile; "
+                       "add.u32 %s, %s, %v0;\n";
+    const auto for_all = [&](const std::string& before, const std::string& behind, bool first, int offset) {
+      for (int i = 0; i < words; ++i) {
+        const std::string value = "%v" + std::to_string(i), place = std::to_string(128 * i + offset);
+        body += before + (first ? value + ", [" + behind + "+" + place + "];\n"
+                                : "[" + behind + "+" + place + "], " + value + ";\n");
+      }
+    };
+    for_all("ld.global.u32 ", "%a", true, 0);
+    for_all("st.shared.u32 ", "%s", false, 0);
+    body += between;
+    for_all("ld.shared.u32 ", "%s", true, 4);
+    for_all("st.global.u32 ", "%a", false, 4);
+    return for_turing(entry(".reg .b64 %a, %o; .reg .b32 %s, %t, %v<12>;", body));
+  };
+  const auto [without, without_real] = registers_for(exchange(""), 75);
+  const auto [with, with_real] = registers_for(exchange("bar.sync 0;\n"), 75);
+  INFO(without << " and, with a barrier, " << with << " estimated, " << without_real << " and " << with_real
+               << " by ptxas");
+  CHECK(with_real + 8 <= without_real);
+  CHECK(with + 8 <= without);
+  CHECK(std::abs(with - with_real) <= 4);
+}
+
 // A fetch reads its coordinates some time after its issue; the result replaces one of them.
 TEST_CASE("coordinates of textures are not overwritten for a while if registers are free") {
   if (!find_ptxas()) {
