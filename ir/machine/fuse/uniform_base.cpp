@@ -30,7 +30,7 @@ Terms terms_of(const LoweringContext& context, InstructionId sum) {
   }
   if (!terms.base || !terms.offset || context.values.merges(terms.base)) return {};
   if (context.source_of(terms.offset) != ValueSource::computed) return {};
-  return context.uniform_values && !context.uniform_values->uniform(terms.offset) ? terms : Terms{};
+  return context.uniform_values->uniform(terms.offset) ? Terms{} : terms;
 }
 
 bool names_both(const Form& form) {
@@ -55,20 +55,6 @@ bool only_accesses_read(const LoweringContext& context, ValueId value, bool offs
     return offsets && depth < longest && is_left_to_accesses(context, reader) &&
            only_accesses_read(context, context.result(reader), offsets, depth + 1);
   });
-}
-
-// The parameter or variable of which the constant is a copy.
-ValueId root_of(const LoweringContext& context, ValueId value) {
-  constexpr int longest = 8;
-  for (int i = 0; i < longest; ++i) {
-    const InstructionId id = context.values.definition(value);
-    const Form* form = id ? context.form(id) : nullptr;
-    if (!form || (form->opcode != Opcode::mov && form->opcode != Opcode::cvta)) break;
-    const Operand* source = context.source(id, 0);
-    if (!source || !source->is(OperandKind::value)) break;
-    value = source->as_value();
-  }
-  return value;
 }
 
 template <class Visit> void for_each_access(const LoweringContext& context, ValueId value, Visit&& visit) {
@@ -96,10 +82,26 @@ BlockId start_of(const LoweringContext& context, BlockId block) {
   return block;
 }
 
+// True if the kernel computes uniform values, or accesses memory at a constant: else ptxas uses no uniform registers.
+bool has_uniform_registers(const LoweringContext& context) {
+  bool result = false;
+  context.for_each_needed([&](InstructionId id) {
+    const ValueId value = context.result(id);
+    const bool computes =
+        value && context.uniform_values->uniform(value) && context.source_of(value) == ValueSource::computed;
+    result = result || computes;
+    if (result || !is_memory(*context.form(id)) || is_param(context.form(id)->space)) return;
+    for_each_use(context.function, id, [&](ValueId used) {
+      result = result || (context.source_of(used) == ValueSource::constant_bank && context.reads_as_address(id, used));
+    });
+  });
+  return result;
+}
+
 } // namespace
 
 bool is_uniform_base(const LoweringContext& context, InstructionId id) {
-  if (!has(context.capability, MachineFact::uniform_addresses)) return false;
+  if (!has(context.capability, MachineFact::uniform_addresses) || !context.uniform_values) return false;
   const Form* form = context.form(id);
   if (!form || !is_add(*form) || !is_int64(*form) || context.function.instructions[id].guard) return false;
   if (context.absorbs[id.index()] || !context.result(id)) return false;
@@ -108,7 +110,9 @@ bool is_uniform_base(const LoweringContext& context, InstructionId id) {
   const InstructionId offset = context.values.definition(terms.offset);
   const bool extends = offset && context.function.is_opcode(offset, Opcode::cvt) &&
                        !is_signed(context.form(offset)->type(1)); // [R.U32+UR] has no place for a constant
-  return only_accesses_read(context, context.result(id), !extends);
+  if (!only_accesses_read(context, context.result(id), !extends)) return false;
+  if (!context.uses_uniform_registers) context.uses_uniform_registers = has_uniform_registers(context);
+  return *context.uses_uniform_registers;
 }
 
 bool uniform_base(LoweringContext& context, InstructionId id) {
@@ -121,7 +125,7 @@ bool uniform_base(LoweringContext& context, InstructionId id) {
 void weigh_uniform_bases(LoweringContext& context) {
   std::set<std::pair<ValueId, BlockId>> loaded;
   for (InstructionId sum : context.based_sums) {
-    const ValueId base = root_of(context, terms_of(context, sum).base);
+    const ValueId base = context.root_of(terms_of(context, sum).base);
     for_each_access(context, context.result(sum), [&](InstructionId access) {
       const BlockId start = start_of(context, context.function.instructions[access].block);
       if (loaded.emplace(base, start).second) context.costs[sum.index()].uniform += 1;

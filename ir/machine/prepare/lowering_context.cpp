@@ -66,6 +66,19 @@ ValueSource LoweringContext::find_source_of(ValueId value) const {
   return ValueSource::computed;
 }
 
+ValueId LoweringContext::root_of(ValueId value) const {
+  constexpr int longest = 8; // copies
+  for (int i = 0; i < longest; ++i) {
+    const InstructionId id = values.definition(value);
+    const Form* known = id ? form(id) : nullptr;
+    if (!known || (known->opcode != Opcode::mov && known->opcode != Opcode::cvta)) break;
+    const Operand* operand = source(id, 0);
+    if (!operand || !operand->is(OperandKind::value)) break;
+    value = operand->as_value();
+  }
+  return value;
+}
+
 bool LoweringContext::reads_as_address(InstructionId reader, ValueId value) const {
   const Form* known = form(reader);
   if (!known || !is_memory(*known)) return false;

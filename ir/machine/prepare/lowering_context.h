@@ -59,6 +59,7 @@ struct LoweringContext {
   std::set<InstructionId> joined_sums = {};                // mad.wide whose sums are one with another's
   std::vector<bool> uniform = {}; // by InstructionId: work on the uniform datapath, of 32 bits or mad.wide
   const UniformValues* uniform_values = nullptr;
+  mutable std::optional<bool> uses_uniform_registers = {}; // unset until uniform_base.cpp asks for it
   std::vector<InstructionId> based_sums = {}; // sums of which accesses read both terms: see uniform_base.h
   // The part of an instruction's cost that moves constants into registers before it.
   std::map<InstructionId, uint16_t> constant_moves = {};
@@ -97,6 +98,8 @@ struct LoweringContext {
     if (known == 0) known = static_cast<uint8_t>(1 + static_cast<uint8_t>(find_source_of(value)));
     return static_cast<ValueSource>(known - 1);
   }
+  // The parameter or variable that the value is a copy of; most others are their own.
+  ValueId root_of(ValueId value) const;
   // Number of 32-bit registers that the value needs if it is in registers.
   unsigned words_of(ValueId value) const;
   bool is_global_variable(SymbolRef symbol) const;

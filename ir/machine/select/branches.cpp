@@ -9,6 +9,8 @@
 #include "ir/machine/select/block_order.h"
 
 #include <algorithm>
+#include <array>
+#include <set>
 
 namespace ptxrewrite::ir {
 
@@ -94,17 +96,76 @@ private:
   }
 
   // Size as ptxas measures it for predication: a 64-bit sum counts three, because its carry counts; so does one that
-  // the accesses compute.
+  // the accesses compute. Constants count that are moved or loaded for the block.
   uint32_t body_size(BlockId block) const {
     constexpr uint32_t long_sum = 3;
-    uint32_t sum = body_weight(block);
+    uint32_t sum = body_weight(block) + constants_of(block);
     for (InstructionId id : function_.instructions_in(block)) {
       const Form* form = context_.form(id);
       if (!form || !is_add_or_sub(*form) || !is_int64(*form)) continue;
-      if (context_.costs[id.index()].weight == 2) sum += long_sum - 2;
-      if (context_.absorbed[id.index()] && is_uniform_base(context_, id)) sum += long_sum;
+      if (context_.costs[id.index()].weight == 2 && !is_product_and_sum(id)) sum += long_sum - 2;
+      if (context_.absorbed[id.index()] && is_uniform_base(context_, id)) sum += long_sum - extends(id);
     }
     return sum;
+  }
+
+  // True for IMAD.WIDE with a constant that is moved before it.
+  bool is_product_and_sum(InstructionId sum) const {
+    return context_.absorbs[sum.index()] && std::ranges::any_of(std::array{0, 1}, [&](int i) {
+             const InstructionId term = context_.definition(context_.source(sum, static_cast<size_t>(i)));
+             return term && context_.absorbed[term.index()] && context_.form(term)->has(Modifier::wide);
+           });
+  }
+
+  // 1 if the block extends the sum's offset for it: other machines' sums do so themselves.
+  uint32_t extends(InstructionId sum) const {
+    for (size_t i : {0, 1}) {
+      const InstructionId term = context_.definition(context_.source(sum, i));
+      if (term && function_.is_opcode(term, Opcode::cvt) && context_.same_block(term, sum) &&
+          context_.costs[term.index()].weight == 1 && context_.values.only_reader(context_.result(term)) == sum)
+        return 1;
+    }
+    return 0;
+  }
+
+  // Number of parameters that are loaded for the block, or moved into registers for addresses; and of literals that are
+  // stored.
+  uint32_t constants_of(BlockId block) const {
+    std::set<ValueId> parameters;
+    std::set<int64_t> literals;
+    for (InstructionId id : function_.instructions_in(block)) {
+      const Form* form = context_.form(id);
+      if (!form || !context_.needed[id.index()] || form->opcode == Opcode::mov || form->opcode == Opcode::cvta)
+        continue;
+      for_each_use(function_, id, [&](ValueId value) {
+        if (context_.source_of(value) != ValueSource::constant_bank) return;
+        const ValueId parameter = context_.root_of(value);
+        if (is_brought(id, value, parameter, block)) parameters.insert(parameter);
+      });
+      const Operand& last = function_.operands_of(id).back();
+      if (form->kind == InstructionClass::store && last.is(OperandKind::integer) && last.immediate != 0)
+        literals.insert(last.immediate);
+    }
+    return static_cast<uint32_t>(parameters.size() + literals.size());
+  }
+
+  bool is_brought(InstructionId reader, ValueId value, ValueId parameter, BlockId block) const {
+    if (!has(context_.capability, MachineFact::loaded_parameters))
+      return context_.reads_as_address(reader, value) && !is_shared(context_.form(reader)->space);
+    return !is_read_before(parameter, block, 0);
+  }
+
+  // True if code that leads to the block reads the parameter or a copy of it.
+  bool is_read_before(ValueId value, BlockId block, int depth) const {
+    constexpr int longest = 4; // copies
+    return std::ranges::any_of(context_.values.readers(value), [&](InstructionId reader) {
+      const Form* form = context_.form(reader);
+      if (!form || !context_.needed[reader.index()]) return false;
+      if (form->opcode == Opcode::mov || form->opcode == Opcode::cvta)
+        return depth < longest && context_.result(reader) && is_read_before(context_.result(reader), block, depth + 1);
+      const BlockId place = function_.instructions[reader].block;
+      return place != block && context_.dominators.dominates(place, block);
+    });
   }
 
   bool loads_memory(InstructionId id) const {
@@ -145,7 +206,7 @@ private:
 
   // True if there are loads whose latency could overlap with those of the skipped code.
   bool loads_around(BlockId block, BlockId target) const {
-    if (loads_in(block) > 0) return true;
+    if (loads_in(block) > 0 && !waits_for_condition(block)) return true;
     for (EdgeId edge : context_.flow.predecessors(block))
       if (const BlockId before = function_.edges[edge].from;
           context_.predicated[before.index()] && loads_in(before) > 0)
@@ -158,6 +219,101 @@ private:
     return next && loads_in(next) > 0;
   }
 
+  // True if the block waits for each of its loads before it branches.
+  bool waits_for_condition(BlockId block) const {
+    const std::set<InstructionId> feeding = feeding_instructions(block, {});
+    for (InstructionId id : function_.instructions_in(block))
+      if (loads_memory(id) && !feeding.contains(id)) return false;
+    return true;
+  }
+
+  // The block's instructions that its branch depends on, or loads in the code that it skips, if any; and stores to
+  // shared memory that stay before those in that code.
+  std::set<InstructionId> feeding_instructions(BlockId block, BlockId skipped) const {
+    std::set<ValueId> read;
+    std::set<InstructionId> feeding;
+    const auto add_operands = [&](InstructionId id) {
+      for_each_use(function_, id, [&](ValueId value) { read.insert(value); });
+    };
+    const auto feeds = [&](InstructionId id) {
+      bool result = false;
+      for_each_definition(function_, id, [&](ValueId value) { result = result || read.contains(value); });
+      return result;
+    };
+    for (InstructionId id = skipped ? function_.blocks[skipped].last : InstructionId(); id;
+         id = function_.instructions[id].previous)
+      if (loads_memory(id) || feeds(id)) add_operands(id);
+    const bool keeps_stores = skipped && stores_to_shared(skipped);
+    for (InstructionId id = function_.blocks[block].last; id; id = function_.instructions[id].previous) {
+      const Form* form = context_.form(id);
+      if (!form) continue;
+      if (keeps_stores && form->effects.writes_memory && is_shared(form->space)) feeding.insert(id);
+      if (form->opcode != Opcode::bra && !feeds(id)) continue;
+      feeding.insert(id);
+      add_operands(id);
+    }
+    return feeding;
+  }
+
+  bool stores_to_shared(BlockId block) const {
+    for (InstructionId id : function_.instructions_in(block)) {
+      const Form* form = context_.form(id);
+      if (form && context_.needed[id.index()] && form->effects.writes_memory && is_shared(form->space)) return true;
+    }
+    return false;
+  }
+
+  // Machine instructions around skipped code that can be issued while it waits for its loads. Barriers hold accesses
+  // before them, and what depends on these.
+  uint32_t independent_work(BlockId block, BlockId skipped, BlockId target) const {
+    const std::set<InstructionId> feeding = feeding_instructions(block, skipped);
+    std::set<ValueId> accessed;
+    uint32_t work = 0, held = 0;
+    for (InstructionId id : function_.instructions_in(block)) {
+      const Form* form = context_.form(id);
+      if (!form) continue;
+      if (form->effects.barrier) {
+        held = 0;
+        continue;
+      }
+      bool depends = is_memory(*form) && !is_param(form->space);
+      for_each_use(function_, id, [&](ValueId value) { depends = depends || accessed.contains(value); });
+      if (depends) for_each_definition(function_, id, [&](ValueId value) { accessed.insert(value); });
+      if (!feeding.contains(id)) (depends ? held : work) += context_.costs[id.index()].weight;
+    }
+    return work + held + work_behind(skipped, target);
+  }
+
+  uint32_t work_behind(BlockId skipped, BlockId target) const {
+    std::set<ValueId> dependent(function_.parameters(target).begin(), function_.parameters(target).end());
+    const bool shared = stores_to_shared(skipped);
+    bool behind_barrier = false;
+    uint32_t work = 0;
+    const auto add = [&](InstructionId id, const Form& form) {
+      behind_barrier = behind_barrier || form.effects.barrier;
+      if (form.effects.barrier || form.effects.transfers_control()) return;
+      bool depends = is_memory(form) && !is_param(form.space) && (behind_barrier || (shared && is_shared(form.space)));
+      for_each_use(function_, id, [&](ValueId value) { depends = depends || dependent.contains(value); });
+      if (depends)
+        for_each_definition(function_, id, [&](ValueId value) { dependent.insert(value); });
+      else
+        work += context_.costs[id.index()].weight;
+    };
+    for (BlockId block : straight_code(target))
+      for (InstructionId id : function_.instructions_in(block))
+        if (const Form* form = context_.form(id); form && context_.needed[id.index()]) add(id, *form);
+    return has(context_.capability, MachineFact::loaded_parameters) ? work + constants_of(target) : work;
+  }
+
+  // The block, and short code behind it that its branch skips, with the block behind that.
+  std::vector<BlockId> straight_code(BlockId block) const {
+    std::vector<BlockId> blocks{block};
+    const auto [skipped, target] = skipped_by(block);
+    if (!skipped || target == block || loads_in(skipped) > 0 || !can_be_predicated(skipped)) return blocks;
+    if (body_size(skipped) <= limit(Heuristic::skipped_divergent)) blocks.insert(blocks.end(), {skipped, target});
+    return blocks;
+  }
+
   bool merges_results(BlockId block) const {
     for (InstructionId id : function_.instructions_in(block)) {
       const ValueId value = context_.result(id);
@@ -167,10 +323,14 @@ private:
   }
 
   // The maximum size of predicated code. It is larger if the block before waits for memory anyway; code with loads is
-  // predicated only if there are other loads around it.
+  // predicated only if other loads or other work around it overlap with them.
   uint32_t longest_predicated(BlockId block, BlockId skipped, BlockId target) const {
     const uint32_t while_waiting = limit(Heuristic::predicated_waiting);
-    if (loads_in(skipped) > 0) return loads_around(block, target) ? while_waiting : 0;
+    if (loads_in(skipped) > 0) {
+      const bool overlaps =
+          loads_around(block, target) || independent_work(block, skipped, target) >= limit(Heuristic::overlapping_work);
+      return overlaps ? while_waiting : 0;
+    }
     const uint32_t loads_to_wait_for =
         limit(merges_results(skipped) ? Heuristic::waiting_loads_merged : Heuristic::waiting_loads);
     if (loads_in(block) >= loads_to_wait_for) return while_waiting;
@@ -194,6 +354,7 @@ private:
   bool predicate_skipped(BlockId block) {
     const auto [skipped, target] = skipped_by(block);
     if (!skipped || !can_be_predicated(skipped)) return false;
+    if (target && only_exits(target) && function_.is_entry) return false; // lanes that skip it exit at once
     const uint32_t size = body_size(skipped);
     if (size != 0 && size > longest_predicated(block, skipped, target)) return false;
     predicate(block, {skipped});
