@@ -263,25 +263,20 @@ private:
     return false;
   }
 
-  // Machine instructions around skipped code that can be issued while it waits for its loads. Barriers hold accesses
-  // before them, and what depends on these.
+  // Machine instructions around skipped code that can be issued while it waits for its loads. Barriers hold the
+  // accesses before them.
   uint32_t independent_work(BlockId block, BlockId skipped, BlockId target) const {
     const std::set<InstructionId> feeding = feeding_instructions(block, skipped);
-    std::set<ValueId> accessed;
-    uint32_t work = 0, held = 0;
+    uint32_t work = 0, accesses = 0;
     for (InstructionId id : function_.instructions_in(block)) {
       const Form* form = context_.form(id);
-      if (!form) continue;
-      if (form->effects.barrier) {
-        held = 0;
-        continue;
-      }
-      bool depends = is_memory(*form) && !is_param(form->space);
-      for_each_use(function_, id, [&](ValueId value) { depends = depends || accessed.contains(value); });
-      if (depends) for_each_definition(function_, id, [&](ValueId value) { accessed.insert(value); });
-      if (!feeding.contains(id)) (depends ? held : work) += context_.costs[id.index()].weight;
+      if (!form || feeding.contains(id)) continue;
+      if (form->effects.barrier)
+        accesses = 0;
+      else
+        (is_memory(*form) && !is_param(form->space) ? accesses : work) += context_.costs[id.index()].weight;
     }
-    return work + held + work_behind(skipped, target);
+    return work + accesses + work_behind(skipped, target);
   }
 
   uint32_t work_behind(BlockId skipped, BlockId target) const {

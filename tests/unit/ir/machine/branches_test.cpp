@@ -97,6 +97,9 @@ TEST_CASE("skipped code with loads is predicated if four instructions around it 
       check({"for the load" + counts, chain(work, "%x"), "mul.wide.u32 %o, %x, 4; add.s64 %a, %a, %o; " + code, meet},
             {75, 80, 90});
       check({"before a barrier" + counts, chain(work, "%x") + meet, code, meet + last}, {75, 80, 90});
+      check({"of shared memory before a barrier" + counts, "ld.shared.u32 %x, [%t+64]; " + chain(work, "%x") + meet,
+             code, meet + last},
+            {75, 80, 90});
       check({"before" + counts, chain(work, "%x"), code, meet + last}, {75, 80, 90});
     }
 }
