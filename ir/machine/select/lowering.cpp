@@ -298,7 +298,17 @@ private:
     cost(id).weight = words;
   }
 
-  // Copies, address conversions, special registers: free, or one read per kernel.
+  // True if no read of the same special register dominates this one.
+  bool is_first_read(InstructionId id, const Operand& special) {
+    constexpr size_t most = 16; // reads that are remembered
+    const BlockId block = function_.instructions[id].block;
+    std::vector<BlockId>& reads = special_registers_[std::pair(special.id, special.selector)];
+    if (std::ranges::any_of(reads, [&](BlockId read) { return dominators_.dominates(read, block); })) return false;
+    if (reads.size() < most) reads.push_back(block);
+    return true;
+  }
+
+  // Copies, address conversions, special registers: free, or one read per path.
   void weigh_movement(InstructionId id) {
     const Form& form = *context_.form(id);
     if (form.opcode == Opcode::cvta) {
@@ -310,7 +320,7 @@ private:
     const bool special = operand && operand->is(OperandKind::special_register);
     if (form.opcode == Opcode::cvt && !special) return;
     if (special) {
-      auto [place, first] = special_registers_.try_emplace(std::pair(operand->id, operand->selector), id);
+      const bool first = is_first_read(id, *operand);
       // Block indices are read into uniform registers on machines where all operands may be uniform.
       bool uniform = has(capability_, MachineFact::loaded_parameters) &&
                      info(static_cast<SpecialRegister>(operand->id)).uniformity == Uniformity::block;
@@ -567,7 +577,7 @@ private:
   ScaledArguments scaled_arguments_;
   LoweringTracer tracer_;
   std::bitset<static_cast<size_t>(Subroutine::count)> appended_;
-  std::map<std::pair<uint32_t, Selector>, InstructionId> special_registers_;
+  std::map<std::pair<uint32_t, Selector>, std::vector<BlockId>> special_registers_; // blocks that read them first
   std::set<std::pair<uint32_t, Selector>> halves_;                  // of special registers, masked so far
   std::map<std::pair<ValueId, bool>, InstructionId> short_factors_; // of 24 bits, with or without sign, by first reader
   std::set<InstructionId> in_uniform_registers_;                    // work that reads nothing else

@@ -111,6 +111,16 @@ TEST_CASE("a load whose result decides the branch overlaps with nothing behind i
   check({"for later", "ld.global.u32 %x, [%a+128]; ", code, last + "st.shared.u32 [%t], %x; "}, {75, 80, 90});
 }
 
+TEST_CASE("a special register is read again where no read before dominates") {
+  if (no_ptxas()) return;
+  const std::string read = "mov.u32 %v, %tid.y; xor.b32 %v, %v, %i; st.shared.u32 [%v+512], %v; ",
+                    again = "mov.u32 %x, %tid.y; mul.lo.u32 %x, %x, %i; st.shared.u32 [%x+768], %x; ",
+                    skip = "setp.ge.u32 %q, %i, %m; @%q bra M; ", last = "bar.sync 0; st.shared.u32 [%t], %t; ";
+  check({"in one block", read + again, read, last}, {75, 80});
+  check({"dominated", read, again, last}, {75, 80});
+  check({"in two skipped pieces", "", read, "bar.sync 0; " + skip + again + "\nM: " + last}, {75, 80});
+}
+
 TEST_CASE("code is not predicated if only the end of the kernel is behind it") {
   if (no_ptxas()) return;
   for (int length : {0, 1, 4, 7})
