@@ -46,10 +46,10 @@ private:
     return true;
   }
 
-  // Products with powers of two become shifts; factors that follow each other become one.
+  // Products with powers of two become shifts; factors that follow each other become one, literal summands likewise.
   bool scale_once(InstructionId id) {
     const bool shifts = shift_by_power(id);
-    return join_factors(id) || shifts;
+    return join_factors(id) || join_summands(id) || shifts;
   }
 
   struct Factor {
@@ -94,6 +94,52 @@ private:
     const bool shifts = outer->shifts && inner->shifts;
     joined[2] = Operand::integer(shifts ? std::countr_zero(both) : static_cast<int64_t>(both));
     if (outer->shifts && !shifts) function_.instructions[id].form = known_form("mul.lo.u32");
+    function_.set_operands(id, joined);
+    return true;
+  }
+
+  struct LiteralSum {
+    Operand term;
+    int64_t summand = 0;
+  };
+
+  std::optional<int64_t> literal_of(const Operand& operand) {
+    if (operand.is(OperandKind::integer)) return operand.immediate;
+    if (!operand.is(OperandKind::value)) return std::nullopt;
+    const InstructionId from = values().definition(operand.as_value());
+    if (!from || !function_.is_opcode(from, Opcode::mov) || function_.instructions[from].guard) return std::nullopt;
+    const std::span<const Operand> moved = std::as_const(function_).operands_of(from);
+    return moved.size() == 2 && moved[1].is(OperandKind::integer) ? std::optional(moved[1].immediate) : std::nullopt;
+  }
+
+  // A sum in 64 bits of a register and a literal.
+  std::optional<LiteralSum> literal_sum_of(InstructionId id) {
+    if (!function_.is_opcode(id, Opcode::add) || function_.instructions[id].guard || is_marked(in_section_, id))
+      return std::nullopt;
+    const Form& form = function_.form_of(id);
+    const std::span<const Operand> operands = std::as_const(function_).operands_of(id);
+    if (is_float(form.type()) || bit_width(form.type()) != 64 || form.carry_out || operands.size() != 3)
+      return std::nullopt;
+    for (size_t index : {2, 1})
+      if (const std::optional<int64_t> literal = literal_of(operands[index]);
+          literal && operands[3 - index].is(OperandKind::value))
+        return LiteralSum{operands[3 - index], *literal};
+    return std::nullopt;
+  }
+
+  // (a + k) + m: a + (k + m), so that accesses add the literal themselves.
+  bool join_summands(InstructionId id) {
+    const std::optional<LiteralSum> outer = literal_sum_of(id);
+    if (!outer) return false;
+    const InstructionId from = values().definition(outer->term.as_value());
+    if (!from) return false;
+    const std::optional<LiteralSum> inner = literal_sum_of(from);
+    if (!inner) return false;
+    constexpr int64_t longest = 1 << 23; // literals of accesses
+    const int64_t sum = inner->summand + outer->summand;
+    if (std::abs(inner->summand) >= longest || std::abs(outer->summand) >= longest || std::abs(sum) >= longest)
+      return false;
+    const std::vector<Operand> joined{std::as_const(function_).operands_of(id)[0], inner->term, Operand::integer(sum)};
     function_.set_operands(id, joined);
     return true;
   }

@@ -1,5 +1,5 @@
 // A product or shift by a literal whose operand is another one, against ptxas: ptxas multiplies once by the product of
-// both literals if the inner result has no other reader.
+// both literals if the inner result has no other reader. Sums in 64 bits with literals start from their first term.
 #include "ir/machine/figures/figures.h"
 #include "ir/machine/select/lowering.h"
 #include "ir/ssa/ssa.h"
@@ -45,6 +45,41 @@ TEST_CASE("factors that follow each other are one") {
       CHECK(lower(read.function(), capability).static_instructions() == real->at("k").instructions);
     }
   }
+}
+
+TEST_CASE("literal summands that follow each other are one, which accesses add") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (int sums : {2, 5, 12})
+    for (const std::string literal : {"2048", "%rd52"})
+      for (const bool stored : {false, true})
+        for (const std::string between : {"", "bar.sync 0; "}) {
+          std::string work;
+          for (int i = 0; i < sums; ++i) {
+            const std::string next = std::to_string(3 + i), last = std::to_string(2 + i);
+            work += "add.s64 %rd" + next + ", %rd" + last + ", " + literal + "; ld.global.u32 %r" + next + ", [%rd" +
+                    next + "]; xor.b32 %r2, %r2, %r" + next + ";\n" + between;
+          }
+          if (stored) work += "st.global.u64 [%rd51], %rd" + std::to_string(2 + sums) + ";\n";
+          const std::string text =
+              ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 b)\n{\n"
+              ".reg .b32 %r<40>; .reg .b64 %rd<60>;\nld.param.u64 %rd50, [a]; ld.param.u64 %rd51, [b]; "
+              "mov.u32 %r1, %tid.x; mul.wide.u32 %rd1, %r1, 8; add.s64 %rd2, %rd50, %rd1; ld.global.u32 %r2, [%rd2]; "
+              "mov.b64 %rd52, 2048;\n" +
+              work + "st.global.u32 [%rd51+8], %r2; ret;\n}\n";
+          ReadText read(text);
+          REQUIRE_MESSAGE(read.ok(), read.messages());
+          REQUIRE(construct_ssa(read.function()).ok());
+          for (uint32_t capability : {75U, 80U, 90U, 100U, 120U}) {
+            Result<FiguresByFunction> real = machine_figures(text, "sm_" + std::to_string(capability));
+            REQUIRE_MESSAGE(real.ok(), text);
+            INFO("sm_" << capability << ", " << sums << " sums of " << literal << (stored ? ", stored " : " ")
+                       << between);
+            CHECK(lower(read.function(), capability).static_instructions() == real->at("k").instructions);
+          }
+        }
 }
 
 } // namespace ptxrewrite::tests::factors_test
