@@ -348,7 +348,8 @@ private:
   // Predicates short code that the branch skips. Returns false if there is none.
   bool predicate_skipped(BlockId block) {
     const auto [skipped, target] = skipped_by(block);
-    if (!skipped || !can_be_predicated(skipped)) return false;
+    if (!skipped || body_weight(skipped) > limit(Heuristic::predicated_waiting)) return false;
+    if (!can_be_predicated(skipped)) return false;
     if (target && only_exits(target) && function_.is_entry) return false; // lanes that skip it exit at once
     const uint32_t size = body_size(skipped);
     if (size != 0 && size > longest_predicated(block, skipped, target)) return false;
