@@ -2,6 +2,7 @@
 #include "ir/machine/prepare/canonical.h"
 
 #include "ir/machine/figures/generations.h"
+#include "ir/machine/figures/heuristics.h"
 #include "ir/machine/prepare/sections.h"
 
 #include <bit>
@@ -18,7 +19,8 @@ class Rewriter {
 public:
   Rewriter(Function& function, uint32_t compute_capability, DefinitionsBetweenSteps& definitions)
       : function_(function), definitions_(definitions), in_section_(instructions_in_sections(function)),
-        chooses_extremes_(has(compute_capability, MachineFact::minimum_of_select)) {}
+        chooses_extremes_(has(compute_capability, MachineFact::minimum_of_select)),
+        joins_summands_(heuristic(compute_capability, Heuristic::joined_summands) > 0) {}
 
   bool run() {
     for (BlockId block : function_.layout)
@@ -49,7 +51,7 @@ private:
   // Products with powers of two become shifts; factors that follow each other become one, literal summands likewise.
   bool scale_once(InstructionId id) {
     const bool shifts = shift_by_power(id);
-    return join_factors(id) || join_summands(id) || shifts;
+    return join_factors(id) || (joins_summands_ && join_summands(id)) || shifts;
   }
 
   struct Factor {
@@ -214,7 +216,7 @@ private:
   Function& function_;
   DefinitionsBetweenSteps& definitions_;
   std::vector<bool> in_section_;
-  bool chooses_extremes_;
+  bool chooses_extremes_, joins_summands_;
   bool changed_ = false;
 };
 

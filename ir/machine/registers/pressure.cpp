@@ -160,7 +160,10 @@ std::vector<size_t> BlockPressure::last_within(uint32_t distance, std::span<cons
     if (is_real(order[i])) count += lowering_.cost(order[i]).weight;
   }
   const std::vector<bool> waits = waits_for_loads(order);
-  const auto ends = [&](size_t i) { return is_real(order[i]) && function_.form_of(order[i]).effects.barrier; };
+  const bool ends_waits = heuristic(capability_, Heuristic::passed_stores) > 0;
+  const auto ends = [&](size_t i) {
+    return ends_waits && is_real(order[i]) && function_.form_of(order[i]).effects.barrier;
+  };
   const auto leaves = [&](size_t from, size_t to) {
     return function_.instructions[order[from]].block != function_.instructions[order[to]].block;
   };

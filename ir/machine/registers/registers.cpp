@@ -76,7 +76,8 @@ private:
 // stores to the same memory and barriers permit, so that their latencies overlap.
 class IssueOrder {
 public:
-  explicit IssueOrder(const Function& function) : function_(function), definition_(function.values.size(), outside) {}
+  IssueOrder(const Function& function, bool passes_stores)
+      : function_(function), passes_stores_(passes_stores), definition_(function.values.size(), outside) {}
 
   std::vector<InstructionId> of(BlockId block) {
     for (InstructionId id : function_.instructions_in(block)) {
@@ -100,7 +101,7 @@ private:
     if (!is_real(id)) return true;
     const Form& form = function_.form_of(id);
     if (form.effects.atomic || form.effects.barrier || form.effects.transfers_control()) return true;
-    return form.effects.writes_memory && form.kind != InstructionClass::store;
+    return form.effects.writes_memory && !(passes_stores_ && form.kind == InstructionClass::store);
   }
 
   void flush() {
@@ -140,6 +141,7 @@ private:
   }
 
   const Function& function_;
+  const bool passes_stores_;
   std::vector<uint32_t> definition_; // by ValueId: position in the region
   std::vector<InstructionId> region_, order_;
 };
@@ -202,9 +204,10 @@ size_t end_of_straight_code(const Function& function, const ControlFlow& flow, c
   return end;
 }
 
-StraightCode straight_code(const Function& function, std::span<const BlockId> blocks, bool as_written) {
+StraightCode straight_code(const Function& function, std::span<const BlockId> blocks, bool as_written,
+                           bool passes_stores) {
   StraightCode code;
-  IssueOrder issued(function);
+  IssueOrder issued(function, passes_stores);
   for (BlockId block : blocks) {
     if (block != blocks.front()) code.starts.push_back({code.order.size(), block});
     const std::vector<InstructionId> order = as_written ? text_order(function, block) : issued.of(block);
@@ -219,6 +222,7 @@ Pressures pressures_of(const Function& function, const Lowering& lowering, uint3
   const ControlFlow flow(function);
   const Liveness liveness(function, flow);
   const uint32_t near_words = heuristic(compute_capability, Heuristic::near_words);
+  const bool passes_stores = heuristic(compute_capability, Heuristic::passed_stores) > 0;
   BlockPressure pressure(function, flow, lowering, compute_capability, called);
   for (BlockId block : function.layout) {
     const RegisterNeed need = pressure.of_values(liveness.live_out(block), text_order(function, block));
@@ -226,10 +230,10 @@ Pressures pressures_of(const Function& function, const Lowering& lowering, uint3
     result.least.predicates = std::max(result.least.predicates, need.predicates);
   }
   for (size_t first = 0, end = 0; function.is_ssa && first < function.layout.size(); first = end) {
-    end = end_of_straight_code(function, flow, lowering, first);
+    end = passes_stores ? end_of_straight_code(function, flow, lowering, first) : first + 1;
     const std::span<const BlockId> blocks(&function.layout[first], end - first);
     const uint32_t ahead = issued_early ? 0 : loaded_units(function, lowering, blocks, near_words);
-    const StraightCode code = straight_code(function, blocks, issued_early);
+    const StraightCode code = straight_code(function, blocks, issued_early, passes_stores);
     result.pending = std::max(result.pending, pressure.with_pending(liveness.live_out(blocks.back()), code) + ahead);
   }
   return result;

@@ -78,6 +78,7 @@ private:
   }
 
   uint32_t limit(Heuristic which) const { return heuristic(context_.capability, which); }
+  bool measured() const { return limit(Heuristic::measured_skips) > 0; }
 
   InstructionId last_real(BlockId block) const {
     InstructionId id = function_.blocks[block].last;
@@ -99,11 +100,11 @@ private:
   // the accesses compute. Constants count that are moved or loaded for the block.
   uint32_t body_size(BlockId block) const {
     constexpr uint32_t long_sum = 3;
-    uint32_t sum = body_weight(block) + constants_of(block);
+    uint32_t sum = body_weight(block) + (measured() ? constants_of(block) : 0);
     for (InstructionId id : function_.instructions_in(block)) {
       const Form* form = context_.form(id);
       if (!form || !is_add_or_sub(*form) || !is_int64(*form)) continue;
-      if (context_.costs[id.index()].weight == 2 && !is_product_and_sum(id)) sum += long_sum - 2;
+      if (context_.costs[id.index()].weight == 2 && !(measured() && is_product_and_sum(id))) sum += long_sum - 2;
       if (context_.absorbed[id.index()] && is_uniform_base(context_, id)) sum += long_sum - extends(id);
     }
     return sum;
@@ -206,7 +207,7 @@ private:
 
   // True if there are loads whose latency could overlap with those of the skipped code.
   bool loads_around(BlockId block, BlockId target) const {
-    if (loads_in(block) > 0 && !waits_for_condition(block)) return true;
+    if (loads_in(block) > 0 && !(measured() && waits_for_condition(block))) return true;
     for (EdgeId edge : context_.flow.predecessors(block))
       if (const BlockId before = function_.edges[edge].from;
           context_.predicated[before.index()] && loads_in(before) > 0)
@@ -350,7 +351,7 @@ private:
     const auto [skipped, target] = skipped_by(block);
     if (!skipped || body_weight(skipped) > limit(Heuristic::predicated_waiting)) return false;
     if (!can_be_predicated(skipped)) return false;
-    if (target && only_exits(target) && function_.is_entry) return false; // lanes that skip it exit at once
+    if (measured() && target && only_exits(target) && function_.is_entry) return false; // lanes that skip it exit
     const uint32_t size = body_size(skipped);
     if (size != 0 && size > longest_predicated(block, skipped, target)) return false;
     predicate(block, {skipped});

@@ -6,6 +6,7 @@
 #include "ir/flow/dominators.h"
 #include "ir/machine/figures/expansion.h"
 #include "ir/machine/figures/generations.h"
+#include "ir/machine/figures/heuristics.h"
 #include "ir/machine/fuse/constant_operands.h"
 #include "ir/machine/fuse/fusion.h"
 #include "ir/machine/fuse/operand_slots.h"
@@ -303,7 +304,9 @@ private:
     constexpr size_t most = 16; // reads that are remembered
     const BlockId block = function_.instructions[id].block;
     std::vector<BlockId>& reads = special_registers_[std::pair(special.id, special.selector)];
-    if (std::ranges::any_of(reads, [&](BlockId read) { return dominators_.dominates(read, block); })) return false;
+    const bool once = heuristic(capability_, Heuristic::reads_per_path) == 0;
+    if (std::ranges::any_of(reads, [&](BlockId read) { return once || dominators_.dominates(read, block); }))
+      return false;
     if (reads.size() < most) reads.push_back(block);
     return true;
   }

@@ -248,4 +248,21 @@ TEST_CASE("forms of whole numbers name what they compute, forms of floating-poin
   CHECK(operation("addc.u32") == Operation::none); // reads the carry flag, too
 }
 
+TEST_CASE("an instruction with any effect is not pure") {
+  CHECK(Effects{}.pure());
+  CHECK_FALSE(Effects{.reads_memory = true}.pure());
+  CHECK_FALSE(Effects{.writes_memory = true}.pure());
+  CHECK_FALSE(Effects{.atomic = true}.pure());
+  CHECK_FALSE(Effects{.barrier = true}.pure());
+  CHECK_FALSE(Effects{.convergent = true}.pure());
+  CHECK_FALSE(Effects{.branch = true}.pure());
+  CHECK_FALSE(Effects{.call = true}.pure());
+  CHECK_FALSE(Effects{.terminates = true}.pure());
+  CHECK_FALSE(Effects{.volatile_result = true}.pure());
+  CHECK_FALSE(Effects{.reads_carry = true}.pure());
+  CHECK_FALSE(Effects{.writes_carry = true}.pure());
+  CHECK_FALSE(Effects{.may_trap = true}.pure());
+  CHECK_FALSE(Effects{.side_effect = true}.pure());
+}
+
 } // namespace ptxrewrite::tests::isa_forms_test
