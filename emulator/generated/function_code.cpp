@@ -19,7 +19,7 @@ const Recipe* predicate_recipe(ir::Opcode opcode) {
   static const Recipe either =
       of_predicates([](Ir& ir, const Operands& x) -> Results { return ir.bit_or(x.a, x.b); }, 2);
   static const Recipe differing =
-      of_predicates([](Ir& ir, const Operands& x) -> Results { return ir.bit_xor(x.a, x.b); }, 2);
+      of_predicates([](Ir& ir, const Operands& x) -> Results { return ir.xor_conditions(x.a, x.b); }, 2);
   static const Recipe inverted = of_predicates([](Ir& ir, const Operands& x) -> Results { return ir.bit_not(x.a); }, 1);
   switch (opcode) {
   case ir::Opcode::and_:

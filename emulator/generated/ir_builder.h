@@ -55,6 +55,11 @@ public:
   Value bit_and(Value a, Value b) { return llvm.BuildAnd(builder, a, b, ""); }
   Value bit_or(Value a, Value b) { return llvm.BuildOr(builder, a, b, ""); }
   Value bit_xor(Value a, Value b) { return llvm.BuildXor(builder, a, b, ""); }
+  // Of conditions. LLVM 19 does not end selecting instructions for some of these with AVX-512, where conditions come
+  // from the bits of a number and are passed on between blocks, unless the operands are frozen.
+  Value xor_conditions(Value a, Value b) {
+    return bit_xor(llvm.BuildFreeze(builder, a, ""), llvm.BuildFreeze(builder, b, ""));
+  }
   Value bit_not(Value a) { return llvm.BuildNot(builder, a, ""); }
   Value shl(Value a, Value b) { return llvm.BuildShl(builder, a, b, ""); }
   Value lshr(Value a, Value b) { return llvm.BuildLShr(builder, a, b, ""); }

@@ -38,6 +38,7 @@ namespace ptxrewrite::emulator::generated {
   FUNCTION(BuildExtractValue)                                                                                          \
   FUNCTION(BuildFAdd)                                                                                                  \
   FUNCTION(BuildFCmp)                                                                                                  \
+  FUNCTION(BuildFreeze)                                                                                                \
   FUNCTION(BuildFDiv)                                                                                                  \
   FUNCTION(BuildFMul)                                                                                                  \
   FUNCTION(BuildFNeg)                                                                                                  \

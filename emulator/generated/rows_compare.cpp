@@ -33,7 +33,7 @@ template <bool is_signed> Value holds(Ir& ir, const Operands& x) {
 Value joined(Ir& ir, Value comparison, Value other, uint32_t flags) {
   if (flags & flag_and) return ir.bit_and(comparison, other);
   if (flags & flag_or) return ir.bit_or(comparison, other);
-  if (flags & flag_xor) return ir.bit_xor(comparison, other);
+  if (flags & flag_xor) return ir.xor_conditions(comparison, other);
   return comparison;
 }
 
