@@ -1,5 +1,6 @@
-// Determined by assembling sums of a parameter and extended, loaded, shifted and multiplied values for sm_75, with each
-// kind of access behind them; see uniform_base.h.
+// Addresses that are a constant plus a per-lane 64-bit value, for machines with [R.64+UR] accesses (uniform_base.h).
+// The rules were derived from ptxas output for sm_75: sums of a kernel parameter and an extended, loaded, shifted or
+// multiplied value, each read by every kind of memory access.
 #include "ir/machine/fuse/uniform_base.h"
 
 #include "ir/machine/figures/generations.h"

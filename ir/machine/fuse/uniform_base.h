@@ -1,6 +1,7 @@
-// Addresses that are a constant plus a 64-bit value of the lanes: on machines whose accesses can name both (Turing:
-// [R.64+UR]), the constant is loaded into a uniform register and the sum is not computed. Atomic operations cannot; nor
-// do products and shifts use it that the sum takes over (IMAD.WIDE, LEA). Private to ir/machine.
+// Addresses that are a constant plus a per-lane 64-bit value. On machines whose loads and stores take both operands
+// (Turing: [R.64+UR]), the constant is loaded into a uniform register and no addition is emitted. Atomic operations have
+// no such operand form, and a sum that is fused with its product or shift (IMAD.WIDE, LEA) is computed as before.
+// Private to ir/machine.
 #pragma once
 
 #include "ir/machine/prepare/lowering_context.h"

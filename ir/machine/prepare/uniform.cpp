@@ -35,7 +35,8 @@ UniformValues::UniformValues(const Function& function, const ControlFlow& flow, 
   }
 }
 
-// Whatever varies if what is read counts as uniform varies otherwise, too: only the rest is left to be found.
+// A value that varies under UniformSources::read also varies under UniformSources::computed, so the fixed point for
+// `computed` starts from the varying values of `read`.
 UniformValues::UniformValues(const UniformValues& read, UniformSources sources)
     : function_(read.function_), flow_(read.flow_), dominators_(read.dominators_),
       post_dominators_(read.post_dominators_), sources_(sources), dependences_(read.dependences_),

@@ -22,7 +22,7 @@ class UniformValues {
 public:
   UniformValues(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,
                 const PostDominatorTree& post_dominators, UniformSources sources = UniformSources::computed);
-  // By UniformSources::computed, given those by UniformSources::read.
+  // The analysis with UniformSources::computed, given the result `read` with UniformSources::read.
   static UniformValues computed_among(const UniformValues& read);
 
   bool uniform(ValueId value) const { return !varying_[value.index()]; }
@@ -32,7 +32,7 @@ public:
   bool knows_branch_uniform(BlockId block) const;
 
 private:
-  // Whatever varies if what is read counts as uniform varies otherwise, too: only the rest is left to be found.
+  // Starts the analysis from the varying values of `read`.
   UniformValues(const UniformValues& read, UniformSources sources);
 
   // When the results of an instruction are uniform.

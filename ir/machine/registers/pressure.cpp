@@ -265,8 +265,8 @@ template <class Visit> void BlockPressure::for_each_argument(BlockId block, Visi
   }
 }
 
-// From the start of the block to the end of the code before. Values that are passed to one parameter and not read
-// behind it are in its register.
+// Updates the live set from the start of the block to the end of the code that precedes it. Arguments of a block
+// parameter that are dead after the block's start share the parameter's register.
 void BlockPressure::enter(BlockId block) {
   std::vector<ValueId> live;
   for (ValueId parameter : function_.parameters(block)) {

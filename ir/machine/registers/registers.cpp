@@ -183,8 +183,8 @@ struct Pressures {
   uint32_t pending = 0; // if there are registers to spare
 };
 
-// The end of the code that begins with the block at `first` in the layout and is not parted by branches: predicated
-// blocks and those behind them, as far as these are entered from there alone.
+// End (a layout index) of the code without branches that begins with the block at `first`: predicated blocks and the
+// blocks that follow them, as long as all predecessors of each block are in that code.
 size_t end_of_straight_code(const Function& function, const ControlFlow& flow, const Lowering& lowering, size_t first) {
   const auto entered_from = [&](BlockId block, size_t end) {
     const auto& edges = flow.predecessors(block);

@@ -301,7 +301,7 @@ private:
     return has(context_.capability, MachineFact::loaded_parameters) ? work + constants_of(target) : work;
   }
 
-  // The block, and short code behind it that its branch skips, with the block behind that.
+  // The block; if its branch skips a block short enough to be predicated, also that block and the branch target.
   std::vector<BlockId> straight_code(BlockId block) const {
     std::vector<BlockId> blocks{block};
     const auto [skipped, target] = skipped_by(block);
