@@ -1,11 +1,7 @@
 // Two short sides of a branch are issued under predicates. The limits were found by assembling kernels with longer and
 // longer sides: ptxas 11.8 for sm_35 and sm_60 and 13.0 for sm_75, 80 and 90 remove the branch up to seven instructions
 // on the longer side, up to five if all lanes take the same side.
-#include "ir/machine/figures/figures.h"
-#include "ir/machine/select/lowering.h"
-#include "ir/ssa/ssa.h"
-#include "support/ptxas.h"
-#include "tests/unit/grammar/read.h"
+#include "tests/unit/ir/machine/instruction_counts.h"
 
 #include <doctest/doctest.h>
 
@@ -60,27 +56,17 @@ std::string chain(int count, const std::string& value) {
 
 void check(const Skip& skip, std::initializer_list<uint32_t> capabilities) {
   const std::string text = kernel(skip);
-  ReadText read(text);
-  REQUIRE_MESSAGE(read.ok(), read.messages());
-  REQUIRE(construct_ssa(read.function()).ok());
   for (uint32_t capability : capabilities) {
-    Result<FiguresByFunction> real = machine_figures(text, "sm_" + std::to_string(capability));
-    REQUIRE_MESSAGE(real.ok(), text);
     INFO("sm_" << capability << ", " << skip.what);
-    CHECK(lower(read.function(), capability).static_instructions() == real->at("k").instructions);
+    const auto [model, ptxas] = instruction_counts(text, capability);
+    CHECK(model == ptxas);
   }
-}
-
-bool no_ptxas() {
-  if (find_ptxas()) return false;
-  MESSAGE("skipped: no ptxas");
-  return true;
 }
 
 } // namespace
 
 TEST_CASE("skipped code with loads is predicated if four instructions around it do not depend on it") {
-  if (no_ptxas()) return;
+  if (skipped_without_ptxas()) return;
   const std::string load = "ld.global.u32 %v, [%a]; ", store = "st.shared.u32 [%t+512], %v; ";
   const std::string meet = "bar.sync 0; ", last = "st.shared.u32 [%t], %x; ";
   for (int length : {0, 6, 11})
@@ -105,14 +91,14 @@ TEST_CASE("skipped code with loads is predicated if four instructions around it 
 }
 
 TEST_CASE("a load whose result decides the branch overlaps with nothing behind it") {
-  if (no_ptxas()) return;
+  if (skipped_without_ptxas()) return;
   const std::string code = "ld.global.u32 %v, [%a]; st.shared.u32 [%t+512], %v; ", last = "bar.sync 0; ";
   check({"for the condition", "ld.global.u32 %i, [%a+128]; ", code, last}, {75, 80, 90});
   check({"for later", "ld.global.u32 %x, [%a+128]; ", code, last + "st.shared.u32 [%t], %x; "}, {75, 80, 90});
 }
 
 TEST_CASE("a special register is read again where no read before dominates") {
-  if (no_ptxas()) return;
+  if (skipped_without_ptxas()) return;
   const std::string read = "mov.u32 %v, %tid.y; xor.b32 %v, %v, %i; st.shared.u32 [%v+512], %v; ",
                     again = "mov.u32 %x, %tid.y; mul.lo.u32 %x, %x, %i; st.shared.u32 [%x+768], %x; ",
                     skip = "setp.ge.u32 %q, %i, %m; @%q bra M; ", last = "bar.sync 0; st.shared.u32 [%t], %t; ";
@@ -122,7 +108,7 @@ TEST_CASE("a special register is read again where no read before dominates") {
 }
 
 TEST_CASE("code is not predicated if only the end of the kernel is behind it") {
-  if (no_ptxas()) return;
+  if (skipped_without_ptxas()) return;
   for (int length : {0, 1, 4, 7})
     check({std::to_string(length) + " skipped", "",
            "mov.u32 %v, %t; " + chain(length, "%v") + "st.shared.u32 [%t], %v; ", ""},
@@ -131,7 +117,7 @@ TEST_CASE("code is not predicated if only the end of the kernel is behind it") {
 
 // Eight instructions are predicated; parameters that are moved or loaded for the code count.
 TEST_CASE("constants count in the size of skipped code") {
-  if (no_ptxas()) return;
+  if (skipped_without_ptxas()) return;
   for (int length = 0; length <= 8; ++length)
     for (const auto& [what, code] : std::initializer_list<std::pair<const char*, const char*>>{
              {"a parameter's address", "st.global.u32 [%b], %v; "},

@@ -1,9 +1,5 @@
 // Divisions by one divisor against ptxas: how many instructions the first, the second and further ones add.
-#include "ir/machine/figures/figures.h"
-#include "ir/machine/select/lowering.h"
-#include "ir/ssa/ssa.h"
-#include "support/ptxas.h"
-#include "tests/unit/grammar/read.h"
+#include "tests/unit/ir/machine/instruction_counts.h"
 
 #include <doctest/doctest.h>
 
@@ -33,24 +29,10 @@ std::string kernel(const std::string& operation, int count, bool by_parameter) {
          loads + work + stores + "ret;\n}\n";
 }
 
-// Machine instructions by the model and by ptxas.
-std::pair<int, int> instructions(const std::string& text, uint32_t capability) {
-  ReadText read(text);
-  REQUIRE_MESSAGE(read.ok(), read.messages());
-  REQUIRE(construct_ssa(read.function()).ok());
-  Result<FiguresByFunction> real = machine_figures(text, "sm_" + std::to_string(capability));
-  REQUIRE_MESSAGE(real.ok(), text);
-  return {static_cast<int>(lower(read.function(), capability).static_instructions()),
-          static_cast<int>(real->at("k").instructions)};
-}
-
 } // namespace
 
 TEST_CASE("divisions by one divisor share its reciprocal, and from the second its complement") {
-  if (!find_ptxas()) {
-    MESSAGE("skipped: no ptxas");
-    return;
-  }
+  if (skipped_without_ptxas()) return;
   struct Operation {
     const char* name;
     double tolerance; // of instructions per division: ptxas moves numbers between registers in signed ones
@@ -59,9 +41,9 @@ TEST_CASE("divisions by one divisor share its reciprocal, and from the second it
        {Operation{"rem.u32", 0}, Operation{"div.u32", 0}, Operation{"rem.s32", 1}, Operation{"div.s32", 1}})
     for (const bool by_parameter : {true, false})
       for (uint32_t capability : {75U, 80U, 90U, 120U}) {
-        const auto [base, real_base] = instructions(kernel(name, 0, by_parameter), capability);
+        const auto [base, real_base] = instruction_counts(kernel(name, 0, by_parameter), capability);
         for (int count : {1, 2, 3, 12}) {
-          const auto [model, real] = instructions(kernel(name, count, by_parameter), capability);
+          const auto [model, real] = instruction_counts(kernel(name, count, by_parameter), capability);
           INFO("sm_" << capability << ", " << count << " of " << std::string(name) << " by "
                      << (by_parameter ? "a parameter: " : "a number: ") << model - base << " estimated, "
                      << real - real_base << " by ptxas");

@@ -1,10 +1,6 @@
 // A product or shift by a literal whose operand is another one, against ptxas: ptxas multiplies once by the product of
 // both literals if the inner result has no other reader. Sums in 64 bits with literals start from their first term.
-#include "ir/machine/figures/figures.h"
-#include "ir/machine/select/lowering.h"
-#include "ir/ssa/ssa.h"
-#include "support/ptxas.h"
-#include "tests/unit/grammar/read.h"
+#include "tests/unit/ir/machine/instruction_counts.h"
 
 #include <doctest/doctest.h>
 
@@ -14,10 +10,7 @@ using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
 TEST_CASE("factors that follow each other are one") {
-  if (!find_ptxas()) {
-    MESSAGE("skipped: no ptxas");
-    return;
-  }
+  if (skipped_without_ptxas()) return;
   const std::pair<const char*, std::string> cases[] = {
       {"shift of a shift", "shl.b32 %r4, %r3, 8; shl.b32 %r5, %r4, 1;"},
       {"shift of a product with a power of two", "mul.lo.s32 %r4, %r3, 256; shl.b32 %r5, %r4, 1;"},
@@ -35,23 +28,16 @@ TEST_CASE("factors that follow each other are one") {
                              ".pragma \"nounroll\";\nld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b];\n"
                              "mov.u32 %r1, %tid.x; ld.global.u32 %r3, [%rd1];\n" +
                              work + "\nadd.s32 %r6, %r5, %r1; st.global.u32 [%rd2], %r6; ret;\n}\n";
-    ReadText read(text);
-    REQUIRE_MESSAGE(read.ok(), read.messages());
-    REQUIRE(construct_ssa(read.function()).ok());
     for (uint32_t capability : {75U, 80U, 90U, 120U}) {
-      Result<FiguresByFunction> real = machine_figures(text, "sm_" + std::to_string(capability));
-      REQUIRE_MESSAGE(real.ok(), text);
       INFO("sm_" << capability << ", " << std::string(name));
-      CHECK(lower(read.function(), capability).static_instructions() == real->at("k").instructions);
+      const auto [model, ptxas] = instruction_counts(text, capability);
+      CHECK(model == ptxas);
     }
   }
 }
 
 TEST_CASE("literal summands that follow each other are one, which accesses add") {
-  if (!find_ptxas()) {
-    MESSAGE("skipped: no ptxas");
-    return;
-  }
+  if (skipped_without_ptxas()) return;
   for (int sums : {2, 5, 12})
     for (const std::string literal : {"2048", "%rd52"})
       for (const bool stored : {false, true})
@@ -69,15 +55,11 @@ TEST_CASE("literal summands that follow each other are one, which accesses add")
               "mov.u32 %r1, %tid.x; mul.wide.u32 %rd1, %r1, 8; add.s64 %rd2, %rd50, %rd1; ld.global.u32 %r2, [%rd2]; "
               "mov.b64 %rd52, 2048;\n" +
               work + "st.global.u32 [%rd51+8], %r2; ret;\n}\n";
-          ReadText read(text);
-          REQUIRE_MESSAGE(read.ok(), read.messages());
-          REQUIRE(construct_ssa(read.function()).ok());
           for (uint32_t capability : {75U, 80U, 90U, 100U, 120U}) {
-            Result<FiguresByFunction> real = machine_figures(text, "sm_" + std::to_string(capability));
-            REQUIRE_MESSAGE(real.ok(), text);
             INFO("sm_" << capability << ", " << sums << " sums of " << literal << (stored ? ", stored " : " ")
                        << between);
-            CHECK(lower(read.function(), capability).static_instructions() == real->at("k").instructions);
+            const auto [model, ptxas] = instruction_counts(text, capability);
+            CHECK(model == ptxas);
           }
         }
 }

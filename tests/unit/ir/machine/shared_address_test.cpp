@@ -1,9 +1,5 @@
 // Addresses of shared and local memory against ptxas: sums that accesses scale as a whole, places in local memory.
-#include "ir/machine/figures/figures.h"
-#include "ir/machine/select/lowering.h"
-#include "ir/ssa/ssa.h"
-#include "support/ptxas.h"
-#include "tests/unit/grammar/read.h"
+#include "tests/unit/ir/machine/instruction_counts.h"
 
 #include <doctest/doctest.h>
 
@@ -26,24 +22,17 @@ std::string kernel(const std::string& body) {
 
 void check(const std::pair<const char*, std::string>& one) {
   const std::string text = kernel(one.second);
-  ReadText read(text);
-  REQUIRE_MESSAGE(read.ok(), read.messages());
-  REQUIRE(construct_ssa(read.function()).ok());
   for (uint32_t capability : {75U, 80U}) {
-    Result<FiguresByFunction> real = machine_figures(text, "sm_" + std::to_string(capability));
-    REQUIRE_MESSAGE(real.ok(), text);
     INFO("sm_" << capability << ", " << std::string(one.first));
-    CHECK(lower(read.function(), capability).static_instructions() == real->at("k").instructions);
+    const auto [model, ptxas] = instruction_counts(text, capability);
+    CHECK(model == ptxas);
   }
 }
 
 } // namespace
 
 TEST_CASE("accesses of shared memory scale sums of multiples of their scale") {
-  if (!find_ptxas()) {
-    MESSAGE("skipped: no ptxas");
-    return;
-  }
+  if (skipped_without_ptxas()) return;
   const std::string sum = "add.s32 %r23, %r21, %r22; st.shared.u32 [%r23], %r3; ", column = "shl.b32 %r22, %r1, 2; ";
   for (const std::string factor : {"12", "64", "66", "68", "132"})
     for (const std::string shift : {"1", "2"})
@@ -81,10 +70,7 @@ TEST_CASE("accesses of shared memory scale sums of multiples of their scale") {
 }
 
 TEST_CASE("the address of a local variable takes no instruction") {
-  if (!find_ptxas()) {
-    MESSAGE("skipped: no ptxas");
-    return;
-  }
+  if (skipped_without_ptxas()) return;
   // The load is narrower than the store, so that ptxas keeps the variable in local memory.
   const std::string value = "ld.global.u64 %rd4, [%rd2]; ",
                     load = "ld.local.u32 %r5, [own+4]; st.global.u32 [%rd2], %r5;";
@@ -93,10 +79,7 @@ TEST_CASE("the address of a local variable takes no instruction") {
 }
 
 TEST_CASE("words of constant memory are operands in copies of a loop") {
-  if (!find_ptxas()) {
-    MESSAGE("skipped: no ptxas");
-    return;
-  }
+  if (skipped_without_ptxas()) return;
   for (const std::string start : {"0", "64"}) {
     const std::string text =
         ".version 7.8\n.target sm_75\n.address_size 64\n.const .align 4 .b8 table[4096];\n"

@@ -1,11 +1,7 @@
 // Addresses of a parameter plus a 64-bit value of the lanes against ptxas for Turing, where accesses name both; uniform
 // values of loops, which have no registers of the lanes.
-#include "ir/machine/figures/figures.h"
 #include "ir/machine/registers/registers.h"
-#include "ir/machine/select/lowering.h"
-#include "ir/ssa/ssa.h"
-#include "support/ptxas.h"
-#include "tests/unit/grammar/read.h"
+#include "tests/unit/ir/machine/instruction_counts.h"
 
 #include <doctest/doctest.h>
 
@@ -25,30 +21,10 @@ std::string kernel(const std::string& body) {
          body + "ret;\n}\n";
 }
 
-struct Counts {
-  int model = 0, ptxas = 0;
-};
-
-Counts instructions(const std::string& text, uint32_t capability) {
-  ReadText read(text);
-  REQUIRE_MESSAGE(read.ok(), read.messages());
-  REQUIRE(construct_ssa(read.function()).ok());
-  Result<FiguresByFunction> real = machine_figures(text, "sm_" + std::to_string(capability));
-  REQUIRE_MESSAGE(real.ok(), text);
-  return {static_cast<int>(lower(read.function(), capability).static_instructions()),
-          static_cast<int>(real->at("k").instructions)};
-}
-
-bool no_ptxas() {
-  if (find_ptxas()) return false;
-  MESSAGE("skipped: no ptxas");
-  return true;
-}
-
 } // namespace
 
 TEST_CASE("accesses of Turing add a parameter and a 64-bit value of the lanes") {
-  if (no_ptxas()) return;
+  if (skipped_without_ptxas()) return;
   const std::string extend = "cvt.s64.s32 %rd1, %r4; ", zero_extend = "cvt.u64.u32 %rd1, %r4; ",
                     sum = "add.s64 %rd2, %rd11, %rd1; ", second = "add.s64 %rd3, %rd12, %rd1; ",
                     load = "ld.global.u8 %r5, [%rd2]; ", copy = "st.global.u8 [%rd3], %r5; ";
@@ -75,31 +51,31 @@ TEST_CASE("accesses of Turing add a parameter and a 64-bit value of the lanes") 
            {"an atomic operation does not", extend + sum + "atom.global.add.u32 %r5, [%rd2], 1; " + second + copy},
            {"a reduction does not", extend + sum + "red.global.add.u32 [%rd2], 1; "}})
     for (uint32_t capability : {75U, 80U}) {
-      const auto [model, ptxas] = instructions(kernel(body), capability);
+      const auto [model, ptxas] = instruction_counts(kernel(body), capability);
       INFO("sm_" << capability << ", " << std::string(what));
       CHECK(model == ptxas);
     }
 }
 
 TEST_CASE("a parameter is loaded for each block whose accesses add it; predicated code belongs to the block before") {
-  if (no_ptxas()) return;
+  if (skipped_without_ptxas()) return;
   const std::string parameters[] = {"%rd12", "%rd13", "%rd14"};
   std::string skipped;
   for (int stores = 1; stores <= 3; ++stores) {
     const std::string sum = "%rd" + std::to_string(1 + stores);
     skipped += "add.s64 " + sum + ", " + parameters[stores - 1] + ", %rd1; st.global.u8 [" + sum + "], %r1; ";
     const auto [model, ptxas] =
-        instructions(kernel("cvt.s64.s32 %rd1, %r4; add.s64 %rd8, %rd11, %rd1; st.global.u8 [%rd8], %r1;\n"
-                            "setp.ge.s32 %p1, %r4, 77; @%p1 bra L; " +
-                            skipped + "\nL: st.global.u32 [%rd8+4], %r4; "),
-                     75);
+        instruction_counts(kernel("cvt.s64.s32 %rd1, %r4; add.s64 %rd8, %rd11, %rd1; st.global.u8 [%rd8], %r1;\n"
+                                  "setp.ge.s32 %p1, %r4, 77; @%p1 bra L; " +
+                                  skipped + "\nL: st.global.u32 [%rd8+4], %r4; "),
+                           75);
     INFO(stores << " skipped stores"); // ptxas branches around three
     CHECK(model == ptxas);
   }
 }
 
 TEST_CASE("the sum needs no registers") {
-  if (no_ptxas()) return;
+  if (skipped_without_ptxas()) return;
   const std::string text = kernel("cvt.s64.s32 %rd1, %r4; add.s64 %rd2, %rd11, %rd1; add.s64 %rd3, %rd12, %rd1; "
                                   "add.s64 %rd4, %rd13, %rd1; add.s64 %rd5, %rd14, %rd1; st.global.u8 [%rd2], %r1; "
                                   "st.global.u8 [%rd3], %r2; st.global.u8 [%rd4], %r1; st.global.u8 [%rd5], %r2; ");
@@ -115,7 +91,7 @@ TEST_CASE("the sum needs no registers") {
 }
 
 TEST_CASE("uniform values of two words that a loop passes on are not in registers of the lanes") {
-  if (no_ptxas()) return;
+  if (skipped_without_ptxas()) return;
   constexpr int values = 10; // of two words
   std::string before, loop, behind;
   for (int i = 0; i < values; ++i) {
