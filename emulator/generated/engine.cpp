@@ -616,11 +616,11 @@ bool stand_together(const Warp& first, const MicroOp* op) {
 }
 
 // Of a block as stand_together() says: the first `turn` warps have gone on to `barrier`, where none has arrived before
-// (null if `turn` is 0), the others are still before `op`.
+// (null if `turn` is 0), the others are still before `op`. All of their states are `runnable` as before, but that of
+// the warp whose turn it is, which may have failed.
 void write_turns(Block& block, uint32_t turn, const MicroOp* op, const MicroOp* barrier, uint32_t number) {
   for (uint32_t i = 0; i < block.launch->warps; ++i) {
     Warp& warp = block.warps[i];
-    warp.state = WarpState::runnable;
     warp.behind_barrier = i == turn ? nullptr : op;
     if (i < turn) (void)block.waits_whole(warp, number, barrier + 1);
   }

@@ -5,7 +5,8 @@
 //
 // Between two barriers each warp replaces a number in shared memory by a function of it and of its own number, which no
 // barrier orders: the number tells who came when. Some kernels end warps early, part the lanes of some, use several
-// barriers, or run out of fuel. Without LLVM the interpreter is tested alone.
+// barriers, run out of fuel, or store out of bounds: the first warp in that order to do so is the one reported. Without
+// LLVM the interpreter is tested alone.
 #include "grammar/reader.h"
 #include "support/log.h"
 #include "tests/engines/engine_run.h"
@@ -30,14 +31,17 @@ struct Shape {
   uint64_t fuel = 0;                     // 0: enough
   bool differs = false;                  // a register holds one number in the lanes of most warps, not in every third
   bool reads_clock = false;              // at the end; the host does not know what that is
+  uint32_t faults_from = 32;             // this warp and all above it store out of bounds in turn 23
   uint32_t threads() const { return warps * 32 - missing_lanes; }
+  bool faults() const { return faults_from < warps; }
 };
 
 std::string name_of(const Shape& shape) {
   return std::to_string(shape.threads()) + " threads" + (shape.ends ? ", warps end" : "") +
          (shape.parts ? ", lanes part" : "") + (shape.alternates ? ", two barriers" : "") +
          (shape.spins ? ", warps spin" : "") + (shape.fuel ? ", fuel " + std::to_string(shape.fuel) : "") +
-         (shape.differs ? ", lanes differ" : "") + (shape.reads_clock ? ", clock" : "");
+         (shape.differs ? ", lanes differ" : "") + (shape.reads_clock ? ", clock" : "") +
+         (shape.faults() ? ", warp " + std::to_string(shape.faults_from) + " faults" : "");
 }
 
 // Parameter: results, a number of 32 bits for each thread.
@@ -56,6 +60,9 @@ std::string text_of(const Shape& shape) {
             "@%p bra APART; add.u32 %own, %own, 3; bra MEET;\nAPART: add.u32 %own, %own, 5; xor.b32 %own, %own, %i;\n"
             "MEET:\n";
   if (shape.differs) text += "add.u32 %own, %own, %d;\n";
+  if (shape.faults())
+    text += "setp.eq.u32 %p, %i, 23; setp.ge.and.u32 %p, %w, " + std::to_string(shape.faults_from) +
+            ", %p; selp.b64 %o, 0x100000, 0, %p; add.u64 %o, %r, %o; st.global.u32 [%o], %own;\n";
   const std::string last = std::to_string(shape.warps - 1);
   if (shape.spins)
     text += "and.b32 %y, %w, 1; setp.eq.u32 %p, %y, 0; setp.ne.and.u32 %p, %w, " + last +
@@ -147,7 +154,10 @@ int test(const Shape& shape, bool with_generator, EngineTally& tally) {
   ++tally.kernels;
   int wrong = 0;
   const EngineRun interpreted = launch(*module, shape, Way::interpreted);
-  if (!shape.fuel && !shape.reads_clock) {
+  const std::string first_fault = "thread " + std::to_string(shape.faults_from * 32) + ",0,0";
+  if (shape.faults() && interpreted.failure.find(first_fault) == std::string::npos && ++wrong)
+    std::printf("%s: not %s: %s\n", name_of(shape).c_str(), first_fault.c_str(), interpreted.failure.c_str());
+  if (!shape.fuel && !shape.reads_clock && !shape.faults()) {
     const std::vector<uint32_t> numbers = expected_of(shape);
     const auto bytes = std::as_bytes(std::span(numbers));
     EngineRun expected, memory_only = interpreted;
@@ -180,6 +190,9 @@ int run() {
       wrong += test({.warps = warps, .parts = parts, .differs = true}, with_generator, tally);
       wrong += test({.warps = warps, .parts = parts, .reads_clock = true}, with_generator, tally);
     }
+  for (const uint32_t first : {0u, 1u, 2u, 6u}) // the first warp's failure is the launch's
+    for (const bool parts : {false, true})
+      wrong += test({.warps = 7, .parts = parts, .faults_from = first}, with_generator, tally);
   for (const uint64_t fuel : {30u, 200u, 999u, 1500u, 1501u, 1502u, 1503u, 1510u})
     wrong += test({4, 0, false, true, false, false, fuel}, with_generator, tally);
   for (uint64_t fuel = 1'460; fuel < 1'560; fuel += 3) // in turns that all warps take by code
