@@ -61,12 +61,33 @@ private:
   Last shared_, local_, others_;
 };
 
+// The register that is the base of all stores outside shared memory; invalid if they have different ones.
+struct StoredBase {
+  bool any = false;
+  ValueId base;
+};
+
+StoredBase base_of_stores(const Function& function, std::span<const BlockId> blocks) {
+  StoredBase stored;
+  for (BlockId block : blocks)
+    for (InstructionId id : function.instructions_in(block)) {
+      if (function.instructions[id].kind != InstructionKind::real) continue;
+      const Form& form = function.form_of(id);
+      if (form.kind != InstructionClass::store || is_shared(form.space)) continue;
+      const ValueId base = base_of(function, id);
+      stored.base = !stored.any || stored.base == base ? base : ValueId();
+      stored.any = true;
+    }
+  return stored;
+}
+
 constexpr uint32_t outside = UINT32_MAX;
 
 } // namespace
 
-IssueOrder::IssueOrder(const Function& function, bool passes_stores)
-    : function_(function), passes_stores_(passes_stores), definition_(function.values.size(), outside) {}
+IssueOrder::IssueOrder(const Function& function, const Lowering& lowering, bool passes_stores)
+    : function_(function), lowering_(lowering), passes_stores_(passes_stores),
+      definition_(function.values.size(), outside) {}
 
 std::vector<InstructionId> IssueOrder::of(BlockId block) {
   for (InstructionId id : function_.instructions_in(block)) {
@@ -84,6 +105,14 @@ bool IssueOrder::is_fence(InstructionId id) const {
   return form.effects.writes_memory && !(passes_stores_ && form.kind == InstructionClass::store);
 }
 
+// True for a load of constant memory at an address that differs between lanes or trips, which waits as other loads do.
+// In a loop that is copied the address is known in each copy, mostly.
+bool IssueOrder::is_indexed_constant(InstructionId id) const {
+  const Form& form = function_.form_of(id);
+  return form.kind == InstructionClass::load && form.space == StateSpace::constant && lowering_.cost(id).weight > 0 &&
+         lowering_.copies_of(function_.instructions[id].block) == 1;
+}
+
 void IssueOrder::flush() {
   std::vector<Place> places(region_.size());
   LastStores stores;
@@ -91,6 +120,7 @@ void IssueOrder::flush() {
     if (!is_real(region_[i])) continue;
     const Form& form = function_.form_of(region_[i]);
     if (is_load(form)) places[i] = {stores.before(function_, region_[i]), true};
+    if (passes_stores_ && is_indexed_constant(region_[i])) places[i] = {0, true};
     if (form.kind == InstructionClass::store) stores.add(function_, region_[i], i + 1);
     for_each_use(function_, region_[i], [&](ValueId value) {
       const uint32_t from = definition_[value.index()];
@@ -121,17 +151,21 @@ void IssueOrder::append(const std::vector<Place>& places) {
 }
 
 uint32_t loaded_ahead(const Function& function, const Lowering& lowering, std::span<const BlockId> blocks,
-                      uint32_t near_words) {
+                      uint32_t near_words, bool passes_stores) {
   const uint32_t further = lowering.copies_of(blocks.front()) - 1;
   uint32_t read_only = 0, shared = 0, others = 0;
   bool writes_shared = false, writes = false;
+  const StoredBase stored = passes_stores ? base_of_stores(function, blocks) : StoredBase{};
   const auto add = [&](InstructionId id) {
     const Form& form = function.form_of(id);
+    const bool passed = passes_stores && form.kind == InstructionClass::store && !is_shared(form.space);
+    if (passed) return;
     if (form.effects.writes_memory || form.effects.atomic) (is_shared(form.space) ? writes_shared : writes) = true;
     writes_shared = writes_shared || form.effects.barrier;
     if (!is_load(form)) return;
     const bool never_written = form.has(Modifier::nc) || form.kind == InstructionClass::texture;
     uint32_t& units = never_written ? read_only : is_shared(form.space) ? shared : others;
+    if (&units == &others && stored.any && (!stored.base || stored.base != base_of(function, id))) return;
     for_each_definition(function, id, [&](ValueId value) { units += lowering.register_units(value); });
   };
   for (BlockId block : blocks)

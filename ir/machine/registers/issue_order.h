@@ -16,7 +16,7 @@ namespace ptxrewrite::ir {
 class IssueOrder {
 public:
   // `passes_stores`: loads are issued before stores to other places.
-  IssueOrder(const Function& function, bool passes_stores);
+  IssueOrder(const Function& function, const Lowering& lowering, bool passes_stores);
   std::vector<InstructionId> of(BlockId block);
 
 private:
@@ -27,20 +27,22 @@ private:
 
   bool is_real(InstructionId id) const { return function_.instructions[id].kind == InstructionKind::real; }
   bool is_fence(InstructionId id) const;
+  bool is_indexed_constant(InstructionId id) const;
   void flush();
   void append(const std::vector<Place>& places);
 
   const Function& function_;
+  const Lowering& lowering_;
   const bool passes_stores_;
   std::vector<uint32_t> definition_; // by ValueId: position in the region
   std::vector<InstructionId> region_, order_;
 };
 
 // Number of registers for the results of loads that further copies of straight code issue early, too: those of memory
-// to which it does not write, and of read-only memory
+// to which it does not write, and of read-only memory; if loads pass stores, also those with the base of all stores.
 // Loads of shared memory stay behind barriers; they and those of constant memory take little time, so that few are
 // issued ahead. `near_words`: of results of shared memory, at most.
 uint32_t loaded_ahead(const Function& function, const Lowering& lowering, std::span<const BlockId> blocks,
-                      uint32_t near_words);
+                      uint32_t near_words, bool passes_stores);
 
 } // namespace ptxrewrite::ir

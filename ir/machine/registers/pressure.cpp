@@ -2,9 +2,10 @@
 #include "ir/machine/registers/pressure.h"
 
 #include "ir/core/module.h"
-#include "ir/machine/figures/expansion.h"
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/figures/heuristics.h"
+#include "ir/machine/prepare/called_functions.h"
+#include "ir/machine/registers/temporaries.h"
 
 #include <algorithm>
 #include <set>
@@ -26,42 +27,61 @@ bool reads_late(const Form& form) {
   return !is_param(form.space) && (form.kind == InstructionClass::store || form.kind == InstructionClass::atomic);
 }
 
-struct SlowPath {
-  Heuristic least, spare; // registers beside those that are live there: at least, and if there are some to spare
-};
-
-std::optional<SlowPath> slow_path_of(Subroutine subroutine) {
-#define OF_EACH_GENERATION(name)                                                                                       \
-  case Subroutine::name:                                                                                               \
-  case Subroutine::kepler_##name:                                                                                      \
-  case Subroutine::maxwell_##name
-  switch (subroutine) {
-    OF_EACH_GENERATION(div_f32) : return SlowPath{Heuristic::registers_div_f32, Heuristic::registers_div_f32};
-    OF_EACH_GENERATION(div_f64) : return SlowPath{Heuristic::registers_div_f64, Heuristic::spare_div_f64};
-    OF_EACH_GENERATION(div_u64) : return SlowPath{Heuristic::registers_div_64, Heuristic::spare_div_u64};
-    OF_EACH_GENERATION(rem_u64) : return SlowPath{Heuristic::registers_div_64, Heuristic::spare_div_u64};
-    OF_EACH_GENERATION(div_s64) : return SlowPath{Heuristic::registers_div_64, Heuristic::spare_div_s64};
-    OF_EACH_GENERATION(rem_s64) : return SlowPath{Heuristic::registers_div_64, Heuristic::spare_rem_s64};
-    OF_EACH_GENERATION(rcp_f32) : return SlowPath{Heuristic::registers_rcp, Heuristic::registers_rcp};
-    OF_EACH_GENERATION(rcp_f64) : return SlowPath{Heuristic::registers_rcp, Heuristic::registers_rcp};
-    OF_EACH_GENERATION(sqrt_f32) : return SlowPath{Heuristic::registers_sqrt_f32, Heuristic::registers_sqrt_f32};
-    OF_EACH_GENERATION(sqrt_f64) : return SlowPath{Heuristic::registers_sqrt_f64, Heuristic::registers_sqrt_f64};
-  default:
-    return std::nullopt;
-  }
-#undef OF_EACH_GENERATION
-}
-
 } // namespace
 
 BlockPressure::BlockPressure(const Function& function, const ControlFlow& flow, const Lowering& lowering,
                              uint32_t compute_capability, const CalledWords& called)
     : function_(function), flow_(flow), lowering_(lowering), capability_(compute_capability), called_(called),
-      loads_parameters_(has(compute_capability, MachineFact::loaded_parameters)), definition_(function.values.size()),
+      loads_parameters_(has(compute_capability, MachineFact::loaded_parameters)),
+      reads_through_(heuristic(compute_capability, Heuristic::read_through) > 0), definition_(function.values.size()),
       live_(function.values.size()), parameter_(function.values.size()), sharing_(function.values.size()) {
   for (BlockId block : function.layout)
     for (InstructionId id : function.instructions_in(block))
       for_each_definition(function, id, [&](ValueId value) { definition_[value.index()] = id; });
+  if (loads_parameters_) find_loop_constants();
+}
+
+// A constant that an instruction in a loop loads has its register in all of the loop.
+void BlockPressure::find_loop_constants() {
+  const LoopForest forest(function_, flow_, DominatorTree(function_, flow_));
+  if (forest.loops().empty()) return;
+  loop_of_.resize(function_.blocks.size());
+  loop_constants_.resize(forest.loops().size());
+  for (BlockId block : function_.layout) {
+    const LoopId loop = loop_of_[block.index()] = forest.innermost(block);
+    if (!loop) continue;
+    for (InstructionId id : function_.instructions_in(block))
+      for (const Constant& constant : constants_read(id))
+        if (constant.loaded) loop_constants_[loop.index()].insert(constant);
+  }
+}
+
+// True if readers of its result read its operands instead: of a copy that costs nothing, and of an instruction that
+// they absorb. The operands of an absorbed choice are in one register, that of its result, which a predicated
+// instruction writes.
+bool BlockPressure::is_passed(InstructionId id) const {
+  if (!reads_through_ || !is_real(id) || function_.instructions[id].guard) return false;
+  if (lowering_.absorbed(id)) return !function_.is_opcode(id, Opcode::selp);
+  if (!function_.is_opcode(id, Opcode::mov) && !function_.is_opcode(id, Opcode::cvta)) return false;
+  const InstructionCost& cost = lowering_.cost(id);
+  const std::span<const Operand> operands = function_.operands_of(id);
+  if (cost.weight > 0 || cost.uniform > 0 || operands.size() != 2 || !operands[1].is(OperandKind::value)) return false;
+  const auto width = [&](size_t i) { return function_.values[operands[i].as_value()].vector_width; };
+  return width(0) == width(1);
+}
+
+// The values whose registers a reader of `value` reads.
+template <class Visit> void BlockPressure::for_each_source(ValueId value, Visit&& visit, int depth) const {
+  constexpr int most_passed = 8; // on a path
+  const InstructionId id = definition_[value.index()];
+  if (depth < most_passed && id && is_passed(id) && !lowering_.without_constant(value))
+    for_each_use(function_, id, [&](ValueId operand) { for_each_source(operand, visit, depth + 1); });
+  else
+    visit(value);
+}
+
+void BlockPressure::add_sources(ValueId value) {
+  for_each_source(value, [&](ValueId source) { add(source); });
 }
 
 void BlockPressure::start(const std::vector<ValueId>& live_out) {
@@ -73,7 +93,7 @@ void BlockPressure::start(const std::vector<ValueId>& live_out) {
   touched_.clear();
   now_ = highest_ = {};
   for (ValueId value : live_out)
-    add(value);
+    add_sources(value);
 }
 
 void BlockPressure::add(ValueId value) {
@@ -102,30 +122,44 @@ void BlockPressure::change(ValueId value, bool added) {
   count += added ? units : 0 - units;
 }
 
+// Words that a called function needs beside those that are live across the call.
 uint32_t BlockPressure::words_of_called(InstructionId id) const {
-  if (called_.empty() || !function_.is_opcode(id, Opcode::call)) return 0;
+  if (!function_.is_opcode(id, Opcode::call)) return 0;
   uint32_t words = 0;
   for (const Operand& operand : function_.operands_of(id)) {
     if (!operand.is(OperandKind::symbol) || operand.as_symbol().kind() != SymbolRef::Kind::function) continue;
-    const auto found = called_.find(function_.module().function(operand.as_symbol().function()).name);
-    if (found != called_.end()) words = std::max(words, found->second);
+    const Function& called = function_.module().function(operand.as_symbol().function());
+    const auto found = called_.find(called.name);
+    if (found != called_.end())
+      words = std::max(words, found->second);
+    else if (!definition_of(called))
+      words = std::max(words, words_of_outside_call());
   }
   return words;
 }
 
+// The figures count all registers of a kernel; those that are reserved are added later.
+uint32_t BlockPressure::words_of_outside_call() const {
+  const auto figure = [&](Heuristic which) { return heuristic(capability_, which); };
+  const uint32_t reserved = figure(Heuristic::reserved_registers);
+  const uint32_t all =
+      std::max(figure(Heuristic::outside_call) + now_.registers, figure(Heuristic::outside_call_least));
+  return all - std::min(all, reserved + now_.registers);
+}
+
 // A definition occupies its register even if unread; a guarded one keeps the old contents.
 void BlockPressure::step(InstructionId id) {
-  if (is_real(id) && !lowering_.needed(id)) return;
+  before_ = after_ = now_.registers;
+  if ((is_real(id) && !lowering_.needed(id)) || is_passed(id)) return;
   for_each_definition(function_, id, [&](ValueId value) { add(value); });
+  after_ = now_.registers;
   if (function_.is_ssa || !function_.instructions[id].guard)
     for_each_definition(function_, id, [&](ValueId value) { remove(value); });
-  highest_.registers = std::max(highest_.registers, now_.registers + words_of_called(id));
-  for_each_use(function_, id, [&](ValueId value) { add(value); });
-  if (!is_real(id)) return;
-  const Subroutine subroutine = expansion_of(function_.form_of(id), capability_, false).subroutine;
-  if (const std::optional<SlowPath> path = slow_path_of(subroutine))
-    highest_.registers =
-        std::max(highest_.registers, now_.registers + heuristic(capability_, spare_ ? path->spare : path->least));
+  const uint32_t in_call = now_.registers + words_of_called(id);
+  for_each_use(function_, id, [&](ValueId value) { add_sources(value); });
+  const uint32_t temporaries = is_real(id) ? temporary_words(function_, id, capability_, spare_) : 0;
+  before_ = std::max(in_call, now_.registers + temporaries);
+  highest_.registers = std::max(highest_.registers, before_);
 }
 
 RegisterNeed BlockPressure::of_values(const std::vector<ValueId>& live_out, std::span<const InstructionId> order) {
@@ -164,12 +198,15 @@ std::vector<size_t> BlockPressure::last_within(uint32_t distance, std::span<cons
   const auto ends = [&](size_t i) {
     return ends_waits && is_real(order[i]) && function_.form_of(order[i]).effects.barrier;
   };
+  const auto calls = [&](size_t i) {
+    return ends_waits && is_real(order[i]) && function_.form_of(order[i]).effects.call;
+  };
   const auto leaves = [&](size_t from, size_t to) {
     return function_.instructions[order[from]].block != function_.instructions[order[to]].block;
   };
   for (size_t i = 0, end = 0; i < order.size(); ++i) {
     end = std::max(end, i);
-    while (end + 1 < order.size() && issued[end + 1] - issued[i] <= distance && !ends(end) &&
+    while (end + 1 < order.size() && issued[end + 1] - issued[i] <= distance && !ends(end) && !calls(end + 1) &&
            !(waits[end + 1] && leaves(i, end + 1)))
       ++end;
     last[i] = end;
@@ -180,7 +217,6 @@ std::vector<size_t> BlockPressure::last_within(uint32_t distance, std::span<cons
 // Parameters, addresses of variables and literals other than zero, also by copies of them.
 std::optional<BlockPressure::Constant> BlockPressure::constant_of(ValueId value) const {
   constexpr int most_copies = 8;
-  enum Kind : int64_t { parameter, address, literal, uniform };
   const Value& row = function_.values[value];
   if (row.type == ScalarType::pred || lowering_.register_units(value) > 0) return std::nullopt;
   Constant constant{.words = words_of(row.type, row.vector_width)};
@@ -192,7 +228,9 @@ std::optional<BlockPressure::Constant> BlockPressure::constant_of(ValueId value)
       constant.key = {uniform, value.index()};
       return constant;
     }
-    if (form.kind == InstructionClass::load && is_param(form.space) && function_.is_entry) {
+    const bool is_word =
+        (is_param(form.space) && function_.is_entry) || (form.space == StateSpace::constant && reads_through_);
+    if (form.kind == InstructionClass::load && is_word) {
       constant.key = {parameter, value.index()};
       constant.loaded = loads_parameters_ && lowering_.cost(id).weight > 0;
       return constant;
@@ -231,21 +269,30 @@ std::vector<BlockPressure::Constant> BlockPressure::constants_read(InstructionId
     const std::optional<Constant> constant = constant_of(rest ? rest : operand.as_value());
     if (constant && (access || constant->loaded)) constants.push_back(*constant);
   }
-  if (form.kind == InstructionClass::store && operands.back().is_constant() && operands.back().immediate != 0)
-    constants.push_back({{2, operands.back().immediate}, words_of(form.type())});
+  if (form.kind == InstructionClass::store && operands.back().is_constant() && operands.back().immediate != 0) {
+    const uint32_t words = words_of(form.type());
+    const bool is_odd =
+        reads_through_ && access && !uniform_address && !is_shared(form.space) && words == 1; // as stored words
+    constants.push_back({{literal, operands.back().immediate}, words + (is_odd ? 1 : 0)});
+  }
   return constants;
 }
 
-// By position.
+// By point.
 std::vector<uint32_t> BlockPressure::words_of_constants(std::span<const InstructionId> order,
                                                         const std::vector<size_t>& late) const {
   std::map<Constant, Span> spans;
+  if (!order.empty() && !loop_of_.empty())
+    if (const LoopId loop = loop_of_[function_.instructions[order[0]].block.index()])
+      for (const Constant& constant : loop_constants_[loop.index()])
+        spans.try_emplace(constant, Span{0, after(order.size() - 1)});
   for (size_t i = 0; i < order.size(); ++i)
     for (const Constant& constant : constants_read(order[i])) {
-      Span& span = spans.try_emplace(constant, Span{i, i}).first->second;
-      span.last = std::max(span.last, reads_late(function_.form_of(order[i])) ? late[i] : i);
+      Span& span = spans.try_emplace(constant, Span{before(i), before(i)}).first->second;
+      const bool waits = reads_late(function_.form_of(order[i]));
+      span.last = std::max(span.last, waits ? after(late[i]) : reads_through_ ? before(i) : after(i));
     }
-  std::vector<uint32_t> words(order.size() + 1); // differences modulo 2^32 first
+  std::vector<uint32_t> words(2 * order.size() + 1); // differences modulo 2^32 first
   for (const auto& [constant, span] : spans) {
     words[span.first] += constant.words;
     words[span.last + 1] -= constant.words;
@@ -275,15 +322,18 @@ void BlockPressure::enter(BlockId block) {
   }
   for_each_argument(block, [&](ValueId argument, ValueId parameter) {
     if (std::ranges::find(live, parameter) == live.end()) return;
-    if (!live_[argument.index()] && lowering_.register_units(argument) == lowering_.register_units(parameter))
-      parameter_[argument.index()] = parameter;
-    add(argument);
+    for_each_source(argument, [&](ValueId source) {
+      if (!live_[source.index()] && lowering_.register_units(source) == lowering_.register_units(parameter))
+        parameter_[source.index()] = parameter;
+      add(source);
+    });
   });
 }
 
 // Position of the last reader by value; the operand of a folded sum is read with the sum.
 void BlockPressure::find_last_readers(const std::vector<ValueId>& live_out, const StraightCode& code) {
   last_reader_.resize(function_.values.size());
+  readers_.assign(function_.values.size(), 0);
   auto start = code.starts.begin();
   for (size_t i = 0; i <= code.order.size(); ++i) {
     for (; start != code.starts.end() && start->position == i; ++start)
@@ -291,23 +341,27 @@ void BlockPressure::find_last_readers(const std::vector<ValueId>& live_out, cons
     if (i == code.order.size()) break;
     for_each_use(function_, code.order[i], [&](ValueId value) {
       for (; value; value = lowering_.without_constant(value))
-        last_reader_[value.index()] = i;
+        last_reader_[value.index()] = i, ++readers_[value.index()];
     });
   }
   for (const ValueId value : live_out)
     last_reader_[value.index()] = code.order.size();
 }
 
-// The result of a load replaces a part of its address; the rest of the pair waits for another single word.
+// The result of a load replaces a part of its address; the rest of the pair waits for another single word. An address
+// that several instructions read is not replaced: none of the loads is known to be the last one.
 uint32_t BlockPressure::words_beside_load(InstructionId id, size_t position) const {
   uint32_t result = 0, address = 0;
+  bool is_shared_address = false;
   for_each_definition(function_, id, [&](ValueId value) { result += lowering_.register_units(value); });
   for_each_use(function_, id, [&](ValueId value) {
     while (const ValueId rest = lowering_.without_constant(value))
       value = rest;
-    if (last_reader_[value.index()] == position) address += lowering_.register_units(value);
+    if (last_reader_[value.index()] != position) return;
+    address += lowering_.register_units(value);
+    is_shared_address = is_shared_address || (lowering_.register_units(value) == 2 && readers_[value.index()] > 1);
   });
-  return address - std::min(address, result);
+  return is_shared_address ? address : address - std::min(address, result);
 }
 
 // The results of a fetch that are read replace coordinates; the others wait, among them copies of coordinates that are
@@ -343,10 +397,10 @@ uint32_t BlockPressure::words_beside_store(InstructionId id, size_t position) co
   return last_reader_[value.index()] == position && lowering_.register_units(value) == 1 ? 1 : 0;
 }
 
-// By position: free words that are not used while others are free.
+// By point: free words that are not used while others are free.
 std::vector<uint32_t> BlockPressure::words_beside(std::span<const InstructionId> order,
                                                   const std::vector<size_t>& late) const {
-  std::vector<uint32_t> words(order.size() + 1); // differences modulo 2^32 first
+  std::vector<uint32_t> words(2 * order.size() + 1); // differences modulo 2^32 first
   if (!heuristic(capability_, Heuristic::words_in_pairs)) return words;
   for (size_t i = 0; i < order.size(); ++i) {
     if (!is_real(order[i])) continue;
@@ -355,8 +409,8 @@ std::vector<uint32_t> BlockPressure::words_beside(std::span<const InstructionId>
                             : kind == InstructionClass::store   ? words_beside_store(order[i], i)
                             : kind == InstructionClass::texture ? words_beside_fetch(order[i], i)
                                                                 : 0;
-    words[i] += beside;
-    words[late[i] + 1] -= beside;
+    words[kind == InstructionClass::store ? before(i) : after(i)] += beside; // free from the load on
+    words[after(late[i]) + 1] -= beside;
   }
   for (size_t i = 1; i < words.size(); ++i)
     words[i] += words[i - 1];
@@ -382,11 +436,12 @@ uint32_t BlockPressure::with_pending(const std::vector<ValueId>& live_out, const
     highest_ = now_;
     for (InstructionId store : ends[i])
       for_each_use(function_, store, [&](ValueId value) {
-        add(value);
-        if (const ValueId rest = lowering_.without_constant(value)) add(rest);
+        add_sources(value);
+        if (const ValueId rest = lowering_.without_constant(value)) add_sources(rest);
       });
     step(order[i]);
-    highest = std::max(highest, highest_.registers + constants[i] + beside[i]);
+    const auto others_at = [&](size_t point) { return constants[point] + beside[point]; };
+    highest = std::max({highest, before_ + others_at(before(i)), after_ + others_at(after(i))});
   }
   return highest;
 }

@@ -3,17 +3,21 @@
 // If there are registers to spare, more are occupied than those of live values. The registers of a store are read some
 // time after its issue: ptxas writes to others meanwhile. A constant has a register from its first to its last reader
 // that has no constant operand, such as the address or the data of an access; where operands do not name constant
-// banks, from the first reader to the last. Pairs are aligned: the word of an address that the result of its load does
-// not replace, and the one beside a single word that is stored, stay free meanwhile.
+// banks, from the first reader to the last, or in all of the loop that loads it. Pairs are aligned: the word of an
+// address that the result of its load does not replace, and the one beside a single word that is stored, stay free
+// meanwhile. A copy, and an instruction that its readers absorb, has no register: what it reads lives on to its
+// readers.
 #pragma once
 
 #include "ir/flow/cfg.h"
+#include "ir/flow/loops.h"
 #include "ir/machine/registers/registers.h"
 #include "ir/machine/select/lowering.h"
 
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -45,6 +49,7 @@ public:
 
 private:
   // A constant in a register: equal numbers share it.
+  enum ConstantKind : int64_t { parameter, address, literal, uniform };
   struct Constant {
     std::array<int64_t, 2> key{}; // kind and number
     uint32_t words = 0;
@@ -52,8 +57,11 @@ private:
     auto operator<=>(const Constant& other) const { return key <=> other.key; }
   };
   struct Span {
-    size_t first = 0, last = 0; // positions in the order
+    size_t first = 0, last = 0; // points in the order
   };
+  // Points of the order: an instruction reads its operands before it writes its results.
+  static size_t before(size_t position) { return 2 * position; }
+  static size_t after(size_t position) { return 2 * position + 1; }
 
   bool is_real(InstructionId id) const { return function_.instructions[id].kind == InstructionKind::real; }
   void start(const std::vector<ValueId>& live_out);
@@ -62,11 +70,16 @@ private:
   void change(ValueId value, bool added);
   void step(InstructionId id);
   uint32_t words_of_called(InstructionId id) const;
+  uint32_t words_of_outside_call() const;
   std::vector<bool> waits_for_loads(std::span<const InstructionId> order) const;
   std::vector<size_t> last_within(uint32_t distance, std::span<const InstructionId> order) const;
   std::optional<Constant> constant_of(ValueId value) const;
+  void find_loop_constants();
   std::vector<Constant> constants_read(InstructionId id) const;
   std::vector<uint32_t> words_of_constants(std::span<const InstructionId> order, const std::vector<size_t>& late) const;
+  bool is_passed(InstructionId id) const;
+  template <class Visit> void for_each_source(ValueId value, Visit&& visit, int depth = 0) const;
+  void add_sources(ValueId value);
   template <class Visit> void for_each_argument(BlockId block, Visit&& visit) const;
   void enter(BlockId block);
   void find_last_readers(const std::vector<ValueId>& live_out, const StraightCode& code);
@@ -81,14 +94,19 @@ private:
   uint32_t capability_;
   const CalledWords& called_;
   const bool loads_parameters_;
+  const bool reads_through_;              // the figures of heuristics.def for this target
   bool spare_ = false;                    // registers are free
   std::vector<InstructionId> definition_; // by ValueId
   std::vector<bool> live_;                // by ValueId
   std::vector<ValueId> parameter_;        // by ValueId: that it is passed to, in whose register it is; itself for most
   std::vector<uint32_t> sharing_;         // by ValueId: live values in its register
+  std::vector<uint32_t> readers_;         // by ValueId: their number in the order
   std::vector<size_t> last_reader_;       // by ValueId: for those that the order reads
   std::vector<ValueId> touched_;          // may be live
+  std::vector<LoopId> loop_of_;           // by BlockId: the innermost one; empty: there are no loops
+  std::vector<std::set<Constant>> loop_constants_; // by LoopId: those that its instructions read
   RegisterNeed now_, highest_;
+  uint32_t before_ = 0, after_ = 0; // registers at the points of the last step
 };
 
 } // namespace ptxrewrite::ir

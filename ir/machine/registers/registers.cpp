@@ -54,10 +54,10 @@ size_t end_of_straight_code(const Function& function, const ControlFlow& flow, c
   return end;
 }
 
-StraightCode straight_code(const Function& function, std::span<const BlockId> blocks, bool as_written,
-                           bool passes_stores) {
+StraightCode straight_code(const Function& function, const Lowering& lowering, std::span<const BlockId> blocks,
+                           bool as_written, bool passes_stores) {
   StraightCode code;
-  IssueOrder issued(function, passes_stores);
+  IssueOrder issued(function, lowering, passes_stores);
   for (BlockId block : blocks) {
     if (block != blocks.front()) code.starts.push_back({code.order.size(), block});
     const std::vector<InstructionId> order = as_written ? text_order(function, block) : issued.of(block);
@@ -82,8 +82,8 @@ Pressures pressures_of(const Function& function, const Lowering& lowering, uint3
   for (size_t first = 0, end = 0; function.is_ssa && first < function.layout.size(); first = end) {
     end = passes_stores ? end_of_straight_code(function, flow, lowering, first) : first + 1;
     const std::span<const BlockId> blocks(&function.layout[first], end - first);
-    const uint32_t ahead = issued_early ? 0 : loaded_ahead(function, lowering, blocks, near_words);
-    const StraightCode code = straight_code(function, blocks, issued_early, passes_stores);
+    const uint32_t ahead = issued_early ? 0 : loaded_ahead(function, lowering, blocks, near_words, passes_stores);
+    const StraightCode code = straight_code(function, lowering, blocks, issued_early, passes_stores);
     result.pending = std::max(result.pending, pressure.with_pending(liveness.live_out(blocks.back()), code) + ahead);
   }
   return result;
