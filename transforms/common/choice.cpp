@@ -40,10 +40,8 @@ double ratio(const KernelCost& after, const KernelCost& before, uint32_t ir::Mac
   return sum;
 }
 
-std::shared_ptr<const ir::Lowering> add_costs(ModelCost& cost, const ir::Function& text, ir::LoweringStore& lowerings) {
-  ir::ControlFlow flow(text);
-  ir::DominatorTree dominators(text, flow);
-  ir::LoopForest loops(text, flow, dominators);
+std::shared_ptr<const ir::Lowering> add_costs(ModelCost& cost, const ir::Function& text, const ir::LoopForest& loops,
+                                              ir::LoweringStore& lowerings) {
   const std::shared_ptr<const ir::Lowering> lowering = lowerings.of(text, weighed_capability(text.module()));
   const InstructionCosts costs(text, loops, lowering);
   cost.by_instruction.assign(text.instructions.size(), 0);
@@ -73,14 +71,16 @@ Assemblies::Answer ask(const ir::Function& function, const std::vector<std::stri
 ModelCost::ModelCost(const ir::Function& function, ir::LoweringStore& lowerings) {
   // As ptxas reads it: after a branch that compares an index with a number, the index is replaced by that number, but
   // not if a rewritten kernel computes with it before the branch.
-  if (ir::may_have_equalities(function)) {
-    ir::Function text(function);
-    if (ir::use_equalities(text)) {
-      add_costs(*this, text, lowerings);
-      return;
-    }
+  const ir::ControlFlow flow(function);
+  const ir::DominatorTree dominators(function, flow);
+  const ir::LoopForest loops(function, flow, dominators);
+  if (!ir::has_equalities(function, flow, dominators)) {
+    lowering = add_costs(*this, function, loops, lowerings);
+    return;
   }
-  lowering = add_costs(*this, function, lowerings);
+  ir::Function text(function);
+  ir::use_equalities(text, flow, dominators);
+  add_costs(*this, text, loops, lowerings);
 }
 
 KernelCost model_cost_of(const ir::Function& function) {

@@ -81,7 +81,7 @@ private:
       report_.remarks.push_back(std::move(remark));
       return {};
     }
-    before_.emplace(Before{std::move(as_read), function.version(), ir::content_hash(function)});
+    before_.emplace(Before{std::move(as_read), function.version(), context_.analyses.lowerings().content_of(function)});
     return run_until_weighed(function, name);
   }
 
