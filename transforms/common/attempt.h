@@ -58,6 +58,10 @@ public:
   // Enters the obligation into the ledger, discharged in the first available way. `raised_by` is text for the user;
   // `where` supplies the source line if the obligation has none.
   void rest_on(ir::LinearForms& forms, ir::ObligationId id, std::string_view raised_by, ir::InstructionId where);
+  // From now on rest_on() notes obligations only, if no guard has to test them: the texts of entries cost more than the
+  // edits, and most attempts lose. state_obligations() makes the entries, as long as the forms exist.
+  void defer_texts() { defers_texts_ = true; }
+  void state_obligations();
 
   // The same for a condition that no analysis raised. `predicate` is an expression over the launch; if empty, `reason`
   // is the proof.
@@ -88,7 +92,7 @@ public:
   // By the candidates that were applied: cost of the instructions that become superfluous less that of new ones.
   double estimated_saving = 0;
 
-  bool needs_original() const { return terms_.needs_original(); }
+  bool needs_original() const { return notes_launch_check_ || terms_.needs_original(); }
   // Number of instructions in the test that commit() will insert before the body.
   size_t guard_instructions() const { return guard_.instruction_count(); }
   // Replaces `function` by the rewritten kernel, as a variant if necessary; ledger entries, remarks and statistics go
@@ -99,6 +103,13 @@ public:
   void commit_beside(std::string_view suffix, PassContext& context) &&;
 
 private:
+  struct NotedObligation {
+    ir::LinearForms* forms;
+    ir::ObligationId id;
+    std::string_view raised_by;
+    SourceRange range;
+  };
+  void state(const NotedObligation& noted);
   void report_to(PassContext& context);
 
   const ir::Function* original_;
@@ -110,6 +121,9 @@ private:
   std::vector<LaunchParameter> added_; // added after the original's parameters, in order: by earlier passes, then by
                                        // this attempt
   std::set<std::string> stated_;
+  bool defers_texts_ = false;
+  std::vector<NotedObligation> noted_; // by rest_on(), not stated yet
+  bool notes_launch_check_ = false;    // one of these is checked at launch
   bool needs_alignment_ = false;
   std::vector<Obligation> ledger_;
   std::vector<Remark> remarks_;
