@@ -87,6 +87,18 @@ void Attempt::state_obligations() {
   notes_launch_check_ = false;
 }
 
+void Attempt::remark_later(const RemarkText& text, SourceRange range) {
+  remarks_.emplace_back(defers_texts_ ? std::string() : text(function_), range);
+  if (defers_texts_) missing_texts_.emplace_back(remarks_.size() - 1, text);
+}
+
+void Attempt::make_texts() {
+  state_obligations();
+  for (const auto& [index, text] : missing_texts_)
+    remarks_[index].text = text(function_);
+  missing_texts_.clear();
+}
+
 void Attempt::state(const NotedObligation& noted) {
   auto& [forms_of_it, id, raised_by, range] = noted;
   ir::LinearForms& forms = *forms_of_it;
@@ -159,7 +171,7 @@ ir::VariableId Attempt::launch_parameter(ir::ScalarType type, const std::string&
 }
 
 void Attempt::report_to(PassContext& context) {
-  assert(noted_.empty());
+  assert(noted_.empty() && missing_texts_.empty());
   for (const auto& [name, count] : statistics)
     context.statistics[name] += count;
   context.ledger.insert(context.ledger.end(), ledger_.begin(), ledger_.end());

@@ -265,7 +265,7 @@ void LegalForm::weigh(Choice& choice, const Step& step) {
       (subset > choice.best_subset || is_better(choice.best_cost, *cost, choice.before)))
     return;
   choice.best = attempt;
-  choice.best->state_obligations();
+  choice.best->make_texts();
   choice.best_cost = *std::move(cost);
   choice.best_subset = subset;
 }
