@@ -272,10 +272,34 @@ private:
   std::vector<std::string> texts_;
 };
 
+// Certainly no two names are the same, and all are pairs already, so that nothing would be renamed? Of most functions.
+bool are_unique(const Function& function) {
+  constexpr size_t most_stems = 16;
+  Module& module = function.module();
+  NameSet names;
+  names.reserve(function.values.size());
+  std::vector<Symbol> stems;
+  for (const Value& row : function.values) {
+    if (!names.insert({row.name, row.number})) return false;
+    if (std::ranges::find(stems, row.name) != stems.end()) continue;
+    const std::string_view text = module.text(row.name);
+    if (text.empty() || (text.back() >= '0' && text.back() <= '9')) return false;
+    if (stems.size() == most_stems) return false;
+    stems.push_back(row.name);
+  }
+  UniqueNames others(module);
+  take_names(function, others);
+  bool are_apart = true;
+  others.for_each([&](Symbol name) {
+    are_apart &= std::ranges::find(stems, split(module, module.text(name)).stem) == stems.end();
+  });
+  return are_apart;
+}
+
 } // namespace
 
 void make_register_names_unique(Function& function) {
-  Registers(function).rename();
+  if (!are_unique(function)) Registers(function).rename();
 }
 
 void name_and_declare_registers(Function& function) {

@@ -4,6 +4,7 @@
 #include "ir/analysis/linear/exact_range.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cctype>
 #include <charconv>
 
@@ -71,12 +72,42 @@ std::string Attempt::over_original_launch(std::string_view expression) const {
 void Attempt::rest_on(ir::LinearForms& forms, ir::ObligationId id, std::string_view raised_by,
                       ir::InstructionId where) {
   const ir::RangeObligation& obligation = forms.obligation(id);
+  const SourceRange range = obligation.source.empty() ? function_.instructions[where].range : obligation.source;
+  noted_.push_back({&forms, id, raised_by, range});
+  const bool is_checked = is_checked_at_launch(policy_, forms, id);
+  const bool needs_guard = !is_checked && !obligation.proved && !(policy_.assumed && forms.is_about_overflow(id));
+  if (!defers_texts_ || needs_guard) return state_obligations();
+  notes_launch_check_ |= is_checked;
+}
+
+void Attempt::state_obligations() {
+  for (const NotedObligation& noted : noted_)
+    state(noted);
+  noted_.clear();
+  notes_launch_check_ = false;
+}
+
+void Attempt::remark_later(const RemarkText& text, SourceRange range) {
+  remarks_.emplace_back(defers_texts_ ? std::string() : text(function_), range);
+  if (defers_texts_) missing_texts_.emplace_back(remarks_.size() - 1, text);
+}
+
+void Attempt::make_texts() {
+  state_obligations();
+  for (const auto& [index, text] : missing_texts_)
+    remarks_[index].text = text(function_);
+  missing_texts_.clear();
+}
+
+void Attempt::state(const NotedObligation& noted) {
+  auto& [forms_of_it, id, raised_by, range] = noted;
+  ir::LinearForms& forms = *forms_of_it;
+  const ir::RangeObligation& obligation = forms.obligation(id);
   // Statements do not show extensions, and the same statement may be proved at one place but not at another.
   const std::string predicate = obligation.proved ? std::string() : over_original_launch(forms.launch_predicate(id));
   const std::string statement = forms.statement(id);
   if (!stated_.insert(statement + '\n' + (obligation.proved ? std::string(obligation.reason) : predicate)).second)
     return;
-  SourceRange range = obligation.source.empty() ? function_.instructions[where].range : obligation.source;
   Obligation entry{std::string(function_.module().text(function_.name)),
                    statement,
                    std::string(raised_by),
@@ -102,6 +133,7 @@ void Attempt::rest_on(ir::LinearForms& forms, ir::ObligationId id, std::string_v
 
 void Attempt::rest_on(std::string statement, std::string_view raised_by, const std::string& predicate,
                       const std::string& reason, SourceRange range) {
+  state_obligations();
   const std::string condition = over_original_launch(predicate);
   Obligation entry{std::string(function_.module().text(function_.name)),
                    std::move(statement),
@@ -117,6 +149,7 @@ void Attempt::rest_on(std::string statement, std::string_view raised_by, const s
 
 void Attempt::rest_on_assumption(std::string statement, std::string_view raised_by, std::string_view word,
                                  SourceRange range) {
+  state_obligations();
   ledger_.push_back({std::string(function_.module().text(function_.name)),
                      std::move(statement),
                      std::string(raised_by),
@@ -138,6 +171,7 @@ ir::VariableId Attempt::launch_parameter(ir::ScalarType type, const std::string&
 }
 
 void Attempt::report_to(PassContext& context) {
+  assert(noted_.empty() && missing_texts_.empty());
   for (const auto& [name, count] : statistics)
     context.statistics[name] += count;
   context.ledger.insert(context.ledger.end(), ledger_.begin(), ledger_.end());

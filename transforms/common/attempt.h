@@ -9,11 +9,13 @@
 #include "transforms/common/variant.h"
 #include "transforms/manager/pass.h"
 
+#include <functional>
 #include <map>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ptxrewrite::transforms::legal {
@@ -58,6 +60,10 @@ public:
   // Enters the obligation into the ledger, discharged in the first available way. `raised_by` is text for the user;
   // `where` supplies the source line if the obligation has none.
   void rest_on(ir::LinearForms& forms, ir::ObligationId id, std::string_view raised_by, ir::InstructionId where);
+  // From now on rest_on() notes obligations only, if no guard has to test them, and remark_later() functions: their
+  // texts cost more than the edits, and most attempts lose. make_texts() makes them, as long as the forms exist.
+  void defer_texts() { defers_texts_ = true; }
+  void make_texts();
 
   // The same for a condition that no analysis raised. `predicate` is an expression over the launch; if empty, `reason`
   // is the proof.
@@ -84,11 +90,14 @@ public:
   size_t added_parameters() const { return terms_.parameters.size(); }
 
   void remark(std::string text, SourceRange range = {}) { remarks_.emplace_back(std::move(text), range); }
+  // The same for a text that is costly to make. The function gets function().
+  using RemarkText = std::function<std::string(const ir::Function&)>;
+  void remark_later(const RemarkText& text, SourceRange range);
   std::map<std::string, int64_t> statistics;
   // By the candidates that were applied: cost of the instructions that become superfluous less that of new ones.
   double estimated_saving = 0;
 
-  bool needs_original() const { return terms_.needs_original(); }
+  bool needs_original() const { return notes_launch_check_ || terms_.needs_original(); }
   // Number of instructions in the test that commit() will insert before the body.
   size_t guard_instructions() const { return guard_.instruction_count(); }
   // Replaces `function` by the rewritten kernel, as a variant if necessary; ledger entries, remarks and statistics go
@@ -99,6 +108,14 @@ public:
   void commit_beside(std::string_view suffix, PassContext& context) &&;
 
 private:
+  struct NotedObligation {
+    ir::LinearForms* forms;
+    ir::ObligationId id;
+    std::string_view raised_by;
+    SourceRange range;
+  };
+  void state(const NotedObligation& noted);
+  void state_obligations();
   void report_to(PassContext& context);
 
   const ir::Function* original_;
@@ -110,9 +127,13 @@ private:
   std::vector<LaunchParameter> added_; // added after the original's parameters, in order: by earlier passes, then by
                                        // this attempt
   std::set<std::string> stated_;
+  bool defers_texts_ = false;
+  std::vector<NotedObligation> noted_; // by rest_on(), not stated yet
+  bool notes_launch_check_ = false;    // one of these is checked at launch
   bool needs_alignment_ = false;
   std::vector<Obligation> ledger_;
   std::vector<Remark> remarks_;
+  std::vector<std::pair<size_t, RemarkText>> missing_texts_; // of remarks_, by index
 };
 
 } // namespace ptxrewrite::transforms::legal

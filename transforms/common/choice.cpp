@@ -8,9 +8,9 @@
 #include "transforms/common/cost.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 
 namespace ptxrewrite::transforms::legal {
 
@@ -40,10 +40,8 @@ double ratio(const KernelCost& after, const KernelCost& before, uint32_t ir::Mac
   return sum;
 }
 
-std::shared_ptr<const ir::Lowering> add_costs(ModelCost& cost, const ir::Function& text, ir::LoweringStore& lowerings) {
-  ir::ControlFlow flow(text);
-  ir::DominatorTree dominators(text, flow);
-  ir::LoopForest loops(text, flow, dominators);
+std::shared_ptr<const ir::Lowering> add_costs(ModelCost& cost, const ir::Function& text, const ir::LoopForest& loops,
+                                              ir::LoweringStore& lowerings) {
   const std::shared_ptr<const ir::Lowering> lowering = lowerings.of(text, weighed_capability(text.module()));
   const InstructionCosts costs(text, loops, lowering);
   cost.by_instruction.assign(text.instructions.size(), 0);
@@ -55,6 +53,13 @@ std::shared_ptr<const ir::Lowering> add_costs(ModelCost& cost, const ir::Functio
   }
   cost.instructions = lowering->static_instructions();
   return lowering;
+}
+
+// As printf's %.*f, which takes ten times as long.
+std::string fixed(double number, int digits) {
+  std::array<char, 400> text; // the largest number has 309 digits
+  const auto end = std::to_chars(text.begin(), text.end(), number, std::chars_format::fixed, digits).ptr;
+  return {text.begin(), end};
 }
 
 // Returns what ptxas answers, or that the answer is pending. Errors are answers, too.
@@ -73,14 +78,16 @@ Assemblies::Answer ask(const ir::Function& function, const std::vector<std::stri
 ModelCost::ModelCost(const ir::Function& function, ir::LoweringStore& lowerings) {
   // As ptxas reads it: after a branch that compares an index with a number, the index is replaced by that number, but
   // not if a rewritten kernel computes with it before the branch.
-  if (ir::may_have_equalities(function)) {
-    ir::Function text(function);
-    if (ir::use_equalities(text)) {
-      add_costs(*this, text, lowerings);
-      return;
-    }
+  const ir::ControlFlow flow(function);
+  const ir::DominatorTree dominators(function, flow);
+  const ir::LoopForest loops(function, flow, dominators);
+  if (!ir::has_equalities(function, flow, dominators)) {
+    lowering = add_costs(*this, function, loops, lowerings);
+    return;
   }
-  lowering = add_costs(*this, function, lowerings);
+  ir::Function text(function);
+  ir::use_equalities(text, flow, dominators);
+  add_costs(*this, text, loops, lowerings);
 }
 
 KernelCost model_cost_of(const ir::Function& function) {
@@ -148,19 +155,14 @@ bool is_better(const KernelCost& a, const KernelCost& b, const KernelCost& befor
 }
 
 std::string too_small_gain(double needed, const KernelCost& before) {
-  char text[160];
-  std::snprintf(text, sizeof text,
-                "cannot save %.1f of %.0f machine instructions, weighted by loop depth, by the model", needed,
-                before.weighted);
-  return text;
+  return "cannot save " + fixed(needed, 1) + " of " + fixed(before.weighted, 0) +
+         " machine instructions, weighted by loop depth, by the model";
 }
 
 std::string comparison(const KernelCost& after, const KernelCost& before) {
   if (!are_assembled(after, before)) {
-    char text[160];
-    std::snprintf(text, sizeof text, "by the model, %.0f to %.0f machine instructions, weighted by loop depth",
-                  before.weighted, after.weighted);
-    std::string comparison = text;
+    std::string comparison = "by the model, " + fixed(before.weighted, 0) + " to " + fixed(after.weighted, 0) +
+                             " machine instructions, weighted by loop depth";
     if (after.instructions > before.instructions)
       comparison +=
           "; unweighted, " + std::to_string(before.instructions) + " to " + std::to_string(after.instructions);

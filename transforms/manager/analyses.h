@@ -12,7 +12,6 @@
 
 #include <memory>
 #include <type_traits>
-#include <typeindex>
 #include <utility>
 #include <vector>
 
@@ -31,38 +30,46 @@ public:
   // destroyed. An Analysis is constructed from the function and this cache, if it builds on other analyses, or from the
   // function alone.
   template <class Analysis> Analysis& of(const ir::Function& function) {
-    if (void* known = find(function, typeid(Analysis))) return *static_cast<Analysis*>(known);
+    if (void* known = find(function, &kind_of<Analysis>)) return *static_cast<Analysis*>(known);
     std::shared_ptr<Analysis> made;
     if constexpr (std::is_constructible_v<Analysis, const ir::Function&, AnalysisCache&>)
       made = std::make_shared<Analysis>(function, *this);
     else
       made = std::make_shared<Analysis>(function);
-    entries_.push_back({&function, function.version(), typeid(Analysis), made});
+    entries_.push_back({&function, function.version(), &kind_of<Analysis>, made});
     return *made;
   }
   // The same if it is there already, otherwise nullptr.
   template <class Analysis> Analysis* known(const ir::Function& function) {
-    return static_cast<Analysis*>(find(function, typeid(Analysis)));
+    return static_cast<Analysis*>(find(function, &kind_of<Analysis>));
   }
   void clear() { entries_.clear(); }
 
 private:
   explicit AnalysisCache(std::shared_ptr<ir::LoweringStore> lowerings) : lowerings_(std::move(lowerings)) {}
 
+  // Stands for the type by its address, which is compared faster than a type's name.
+  template <class Analysis> static constexpr char kind_of = 0;
+
   struct Entry {
     const ir::Function* function;
     uint64_t version;
-    std::type_index kind;
+    const char* kind;
     std::shared_ptr<void> analysis;
   };
 
   // Returns nullptr if there is none. Drops the entries for earlier versions of the function.
-  void* find(const ir::Function& function, std::type_index kind) {
+  void* find(const ir::Function& function, const char* kind) {
     const uint64_t version = function.version();
-    std::erase_if(entries_,
-                  [&](const Entry& entry) { return entry.function == &function && entry.version != version; });
-    for (const Entry& entry : entries_)
-      if (entry.function == &function && entry.kind == kind) return entry.analysis.get();
+    bool has_earlier = false;
+    for (const Entry& entry : entries_) {
+      if (entry.function != &function) continue;
+      if (entry.version == version && entry.kind == kind) return entry.analysis.get();
+      has_earlier |= entry.version != version;
+    }
+    if (has_earlier)
+      std::erase_if(entries_,
+                    [&](const Entry& entry) { return entry.function == &function && entry.version != version; });
     return nullptr;
   }
 

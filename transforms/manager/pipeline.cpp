@@ -81,13 +81,15 @@ private:
       report_.remarks.push_back(std::move(remark));
       return {};
     }
-    before_.emplace(Before{std::move(as_read), function.version(), ir::content_hash(function)});
+    before_.emplace(
+        Before{&function, std::move(as_read), function.version(), context_.analyses.lowerings().content_of(function)});
     return run_until_weighed(function, name);
   }
 
   // The function that the passes run on, before SSA form, and the state in SSA form with which it is compared to find
   // whether a pass has changed it.
   struct Before {
+    const ir::Function* function = nullptr;
     ir::Function as_read;
     uint64_t version = 0;      // in SSA form, before the first pass
     ir::ContentHash content{}; // the same
@@ -95,13 +97,17 @@ private:
 
   // A function, or the original that a variant stands beside, that no pass has changed is kept as it was read. A
   // pipeline without passes converts.
-  void leave_ssa(ir::Function& function, bool changed) const {
+  void leave_ssa(ir::Function& function, bool changed) {
     const bool kept = !changed && !pipeline_.steps.empty() && function.version() == before_->version &&
                       ir::content_hash(function) == before_->content;
-    if (kept)
-      function = before_->as_read;
-    else
+    // The function of the module comes last, after those that passes have added beside it.
+    const bool is_last = &function == before_->function && !assemblies_.has_questions();
+    if (!kept)
       ir::destruct_ssa(function);
+    else if (is_last)
+      function = std::move(before_->as_read);
+    else
+      function = before_->as_read;
   }
 
   // The state of the passes over one function of the module, before step `next`.

@@ -377,8 +377,7 @@ std::vector<BasePlan> BasePlanner::plan() {
 }
 
 // Or an edge against the order of the blocks, which makes a loop or something like it.
-bool has_loops(const ir::Function& function) {
-  const ir::ControlFlow flow(function);
+bool has_loops(const ir::Function& function, const ir::ControlFlow& flow) {
   return std::ranges::any_of(flow.reverse_postorder(), [&](BlockId block) {
     return std::ranges::any_of(function.successors(block), [&](ir::EdgeId edge) {
       return flow.position(function.edges[edge].to) <= flow.position(block);
@@ -401,7 +400,9 @@ std::vector<uint32_t> positions_in_blocks(const ir::Function& function) {
 std::vector<BasePlan> BasePlans::plan(AnalysisCache& analyses, bool inductions) {
   if (inductions) {
     // Without the linear forms, which cost thirty times as much.
-    if (!has_loops_) has_loops_ = has_loops(kernel_);
+    const ir::LinearForms* known = analyses.known<ir::LinearForms>(kernel_);
+    if (!has_loops_)
+      has_loops_ = known ? has_loops(kernel_, known->control_flow()) : has_loops(kernel_, ir::ControlFlow(kernel_));
     if (!*has_loops_) return {};
   }
   ir::LinearForms& forms = analyses.of<ir::LinearForms>(kernel_);

@@ -65,7 +65,7 @@ bool HostCoefficients::is_plain(ExpressionId id) const {
 }
 
 std::optional<ExpressionId> HostCoefficients::uniform_result(InstructionId id) const {
-  if (function_.instructions[id].guard || !ir::removable_when_unused(function_, id)) return std::nullopt;
+  if (function_.instructions[id].guard) return std::nullopt;
   std::span<const Operand> operands = function_.operands_of(id);
   if (operands.size() < 2 || !operands[0].is(ir::OperandKind::value) || !operands[0].is_definition() ||
       operands[1].is_definition())
@@ -76,6 +76,7 @@ std::optional<ExpressionId> HostCoefficients::uniform_result(InstructionId id) c
   const ir::LinearForm& form = forms_.form(operands[0].as_value());
   if (form.kind != ir::ValueClass::launch_uniform || !form.has_coefficients() || form.varies || form.width != width)
     return std::nullopt;
+  if (!ir::removable_when_unused(function_, id)) return std::nullopt;
   ExpressionId expression = form.coefficients[ir::form_index::constant];
   const ir::Expression& row = forms_.expressions()[expression];
   if (!row.evaluable || row.varies || is_plain(expression)) return std::nullopt;
@@ -116,8 +117,10 @@ void move_to_launch(Attempt& attempt, ir::LinearForms& forms, const Move& move) 
   std::vector<Operand> operands{Operand::definition(result)};
   ir::append_address(operands, Operand::symbol(ir::SymbolRef::local_variable(parameter)));
   builder.emit(wide ? "ld.param.b64" : "ld.param.b32", operands);
-  attempt.remark("computed at launch: " + forms.expressions().print_short(move.expression, &function),
-                 function.instructions[id].range);
+  const auto text = [&forms, expression = move.expression](const ir::Function& edited) {
+    return "computed at launch: " + forms.expressions().print_short(expression, &edited);
+  };
+  attempt.remark_later(text, function.instructions[id].range);
   function.remove(id);
 }
 

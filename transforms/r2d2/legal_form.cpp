@@ -265,6 +265,7 @@ void LegalForm::weigh(Choice& choice, const Step& step) {
       (subset > choice.best_subset || is_better(choice.best_cost, *cost, choice.before)))
     return;
   choice.best = attempt;
+  choice.best->make_texts();
   choice.best_cost = *std::move(cost);
   choice.best_subset = subset;
 }
@@ -273,6 +274,7 @@ void LegalForm::weigh(Choice& choice, const Step& step) {
 void LegalForm::make_edits(Choice& choice, const Step& step, size_t next, Applied& applied) {
   if (applied.attempt) return;
   applied.attempt = step.attempt ? *step.attempt : Attempt(function_, policy_);
+  applied.attempt->defer_texts();
   applied.proposal.carry_out(*applied.attempt);
   applied.most_saved = most_saved_by(choice, *applied.attempt);
   if (step.attempt) return;

@@ -247,7 +247,7 @@ public:
       : state_(state), raises_demands_(raises_demands), own_(state.function.values.size()) {}
 
   void run() {
-    record_own();
+    if (!record_own()) return;
     // Without loops, a sweep in this order visits all sources of a value before it.
     const bool once = state_.loops.loops().empty() && !state_.loops.irreducible();
     for (bool changed = true; changed;) {
@@ -263,7 +263,9 @@ public:
 private:
   bool has_form(ValueId value) const { return state_.at(state_.value_form[value]).kind != ValueClass::any; }
 
-  void record_own() {
+  // Returns false if no value has an obligation.
+  bool record_own() {
+    bool found = false;
     LinearTransfer transfer(state_);
     std::vector<Demand> demands;
     Results results;
@@ -285,12 +287,14 @@ private:
             add_test_operands(offset.loop, also);
         }
         ObligationSetId set = state_.make_set(list);
+        found = true;
         for (auto [value, form] : results) {
           own_[value.index()] = set;
           if (!also.empty()) bound_operands_[value] = also;
         }
       }
     state_.demands = nullptr;
+    return found;
   }
 
   // A trip bound depends on an exit test, and therefore on the obligations of the test's operands.

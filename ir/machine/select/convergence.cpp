@@ -260,7 +260,10 @@ void weigh_waiting_loops(LoweringContext& context, const ControlFlow& flow, cons
 uint32_t slow_paths_of_exchanges(const LoweringContext& context, const ControlFlow& flow,
                                  const PostDominatorTree& post_dominators, const UniformValues& uniform) {
   const Function& function = context.function;
-  if (!has_exchanges(function)) return 0;
+  const FunctionContents& contents = context.facts.contents;
+  const bool may_exchange = contents.has(InstructionClass::warp_shuffle) || contents.has(InstructionClass::warp_vote) ||
+                            contents.has(InstructionClass::barrier);
+  if (!may_exchange || !has_exchanges(function)) return 0;
   const Divergence divergence(context, flow, post_dominators, uniform);
   uint32_t sum = 0, places = 0;
   for (BlockId block : function.layout) {

@@ -470,6 +470,7 @@ private:
   // the position of the block in its cluster's shared memory.
   void weigh_system_values() {
     if (!function_.is_entry) return;
+    const bool asks_for_shared = !has(capability_, MachineFact::known_shared_places);
     bool global = false, shared = false;
     bool local = has_local_variables();
     for_each_needed([&](InstructionId id) {
@@ -479,12 +480,13 @@ private:
       local |= memory && form.space == StateSpace::local && !is_move(id);
       global |= memory && (form.space == StateSpace::global || form.space == StateSpace::none);
       if (form.opcode == Opcode::cvta && form.space == StateSpace::local && cost(id).weight > 0) weigh_local_window(id);
+      if (!asks_for_shared || shared) return;
       for (const Operand& operand : function_.operands_of(id))
         shared |= operand.is(OperandKind::symbol) && names_shared(operand.as_symbol());
     });
     if (local) result_.prologue_ += 1; // the stack pointer is adjusted
     if (global && has(capability_, MachineFact::global_descriptor)) result_.prologue_uniform_ += 1;
-    if (shared && !has(capability_, MachineFact::known_shared_places)) result_.prologue_uniform_ += 3;
+    if (shared) result_.prologue_uniform_ += 3;
   }
 
   // True if the function has local variables and none of their accesses became moves between registers.

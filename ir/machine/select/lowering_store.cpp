@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <type_traits>
+#include <utility>
 
 namespace ptxrewrite::ir {
 
@@ -106,10 +107,15 @@ ContentHash content_hash(const Function& function) {
   return hash.result();
 }
 
+const ContentHash& LoweringStore::content_of(const Function& function) {
+  if (std::exchange(last_version_, function.version()) != function.version()) last_content_ = content_hash(function);
+  return last_content_;
+}
+
 std::shared_ptr<const Lowering> LoweringStore::of(const Function& function, uint32_t compute_capability) {
   ++asked_;
   const bool keeps = stands_alone(function);
-  const ContentHash hash = keeps ? content_hash(function) : ContentHash{};
+  const ContentHash hash = keeps ? content_of(function) : ContentHash{};
   if (keeps)
     for (const Entry& entry : entries_)
       if (entry.hash == hash && entry.compute_capability == compute_capability) return entry.lowering;

@@ -26,6 +26,8 @@ class LoweringStore {
 public:
   // Functions with calls or an affine stream are not cached, because the hash does not cover all of their code.
   std::shared_ptr<const Lowering> of(const Function& function, uint32_t compute_capability);
+  // content_hash(function). That of the last function is kept while the function stays as it is.
+  const ContentHash& content_of(const Function& function);
   void clear();
 
   // Number of requests, and number of lowerings computed.
@@ -41,7 +43,9 @@ private:
   };
 
   std::vector<Entry> entries_; // oldest first
-  size_t instructions_ = 0;    // of all entries
+  uint64_t last_version_ = 0;  // of the function with this content; 0: none
+  ContentHash last_content_{};
+  size_t instructions_ = 0; // of all entries
   uint64_t asked_ = 0, computed_ = 0;
 };
 

@@ -9,6 +9,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 namespace ptxrewrite::tests::ssa_test {
 
 using namespace ptxrewrite;
@@ -212,6 +214,26 @@ TEST_CASE("the parameters of calls in scopes stay apart when the scopes go") {
   CHECK(findings(text.function()) == "");
   ReadText again(print(*text.module));
   CHECK_MESSAGE(again.ok(), again.messages());
+}
+
+TEST_CASE("registers of one name in two scopes, or with the name of a label, have two names when the scopes go") {
+  for (const std::string hidden : {"%r5", "L7"}) {
+    ReadText text(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 %r<6>; .reg .b64 "
+                  "%rd<2>;\nbra L7;\nL7:\nmov.u32 %r5, %tid.x;\n{\n.reg .b32 " +
+                  hidden + ";\nmov.u32 " + hidden + ", %ctaid.x;\nst.global.u32 [%rd1], " + hidden +
+                  ";\n}\nst.global.u32 [%rd1+4], %r5;\nret;\n}\n");
+    REQUIRE_MESSAGE(text.ok(), text.messages());
+    Function& function = text.function();
+    REQUIRE(construct_ssa(function).ok());
+    std::vector<std::string> names;
+    for (BlockId block : function.layout) {
+      names.push_back(function.block_name(block));
+      for (InstructionId id : function.instructions_in(block))
+        for_each_definition(function, id, [&](ValueId value) { names.push_back(function.value_name(value)); });
+    }
+    std::ranges::sort(names);
+    CHECK(std::ranges::adjacent_find(names) == names.end());
+  }
 }
 
 TEST_CASE("vector registers become one value per component") {

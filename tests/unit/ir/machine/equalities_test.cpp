@@ -21,9 +21,15 @@ bool tells_a_number(const std::string& body) {
                 body + "\nret;\n}\n");
   REQUIRE_MESSAGE(read.ok(), read.messages());
   REQUIRE(construct_ssa(read.function()).ok());
-  const bool changed = use_equalities(read.function());
-  CHECK(verify(read.function()).empty());
-  return changed;
+  Function& function = read.function();
+  const ControlFlow flow(function);
+  const DominatorTree dominators(function, flow);
+  const bool found = has_equalities(function, flow, dominators);
+  const size_t instructions = function.instructions.size();
+  use_equalities(function, flow, dominators);
+  CHECK(found == (function.instructions.size() > instructions));
+  CHECK(verify(function).empty());
+  return found;
 }
 
 } // namespace

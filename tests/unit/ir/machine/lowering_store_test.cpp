@@ -68,10 +68,14 @@ TEST_CASE("what was changed is never taken for what was there") {
             if (operand.kind != OperandKind::integer && operand.kind != OperandKind::address) continue;
             const auto before = operand.immediate;
             operand.immediate = before + 1;
+            edited.changed();
             CHECK(content_hash(edited) != content_hash(*function));
+            CHECK(store.content_of(edited) == content_hash(edited));
             CHECK(same_costs(*store.of(edited, 80), lower(edited, 80), edited));
             edited.operands_of(id)[i].immediate = before;
+            edited.changed();
             CHECK(content_hash(edited) == content_hash(*function));
+            CHECK(store.content_of(edited) == content_hash(edited));
             ++edits;
           }
         }
