@@ -47,12 +47,14 @@ void BlockPressure::find_loop_constants() {
   if (forest.loops().empty()) return;
   loop_of_.resize(function_.blocks.size());
   loop_constants_.resize(forest.loops().size());
+  loop_words_.resize(forest.loops().size());
   for (BlockId block : function_.layout) {
     const LoopId loop = loop_of_[block.index()] = forest.innermost(block);
     if (!loop) continue;
     for (InstructionId id : function_.instructions_in(block))
       for (const Constant& constant : constants_read(id))
-        if (constant.loaded) loop_constants_[loop.index()].insert(constant);
+        if (constant.loaded && loop_constants_[loop.index()].insert(constant).second)
+          loop_words_[loop.index()] += constant.words;
   }
 }
 
@@ -281,18 +283,18 @@ std::vector<BlockPressure::Constant> BlockPressure::constants_read(InstructionId
 // By point.
 std::vector<uint32_t> BlockPressure::words_of_constants(std::span<const InstructionId> order,
                                                         const std::vector<size_t>& late) const {
+  std::vector<uint32_t> words(2 * order.size() + 1); // differences modulo 2^32 first
   std::map<Constant, Span> spans;
-  if (!order.empty() && !loop_of_.empty())
-    if (const LoopId loop = loop_of_[function_.instructions[order[0]].block.index()])
-      for (const Constant& constant : loop_constants_[loop.index()])
-        spans.try_emplace(constant, Span{0, after(order.size() - 1)});
+  const LoopId loop =
+      order.empty() || loop_of_.empty() ? LoopId() : loop_of_[function_.instructions[order[0]].block.index()];
+  if (loop) words[0] = loop_words_[loop.index()];
   for (size_t i = 0; i < order.size(); ++i)
     for (const Constant& constant : constants_read(order[i])) {
+      if (loop && loop_constants_[loop.index()].contains(constant)) continue;
       Span& span = spans.try_emplace(constant, Span{before(i), before(i)}).first->second;
       const bool waits = reads_late(function_.form_of(order[i]));
       span.last = std::max(span.last, waits ? after(late[i]) : reads_through_ ? before(i) : after(i));
     }
-  std::vector<uint32_t> words(2 * order.size() + 1); // differences modulo 2^32 first
   for (const auto& [constant, span] : spans) {
     words[span.first] += constant.words;
     words[span.last + 1] -= constant.words;
@@ -330,18 +332,26 @@ void BlockPressure::enter(BlockId block) {
   });
 }
 
-// Position of the last reader by value; the operand of a folded sum is read with the sum.
+// Position of the last reader by value, and how many there are; the operand of a folded sum is read with the sum.
 void BlockPressure::find_last_readers(const std::vector<ValueId>& live_out, const StraightCode& code) {
   last_reader_.resize(function_.values.size());
-  readers_.assign(function_.values.size(), 0);
+  readers_.resize(function_.values.size());
+  const auto for_each_read = [&](InstructionId id, auto&& visit) {
+    for_each_use(function_, id, [&](ValueId value) {
+      for (; value; value = lowering_.without_constant(value))
+        visit(value);
+    });
+  };
+  for (InstructionId id : code.order)
+    for_each_read(id, [&](ValueId value) { readers_[value.index()] = 0; });
   auto start = code.starts.begin();
   for (size_t i = 0; i <= code.order.size(); ++i) {
     for (; start != code.starts.end() && start->position == i; ++start)
       for_each_argument(start->block, [&](ValueId argument, ValueId) { last_reader_[argument.index()] = i; });
     if (i == code.order.size()) break;
-    for_each_use(function_, code.order[i], [&](ValueId value) {
-      for (; value; value = lowering_.without_constant(value))
-        last_reader_[value.index()] = i, ++readers_[value.index()];
+    for_each_read(code.order[i], [&](ValueId value) {
+      last_reader_[value.index()] = i;
+      ++readers_[value.index()];
     });
   }
   for (const ValueId value : live_out)

@@ -105,6 +105,7 @@ private:
   std::vector<ValueId> touched_;          // may be live
   std::vector<LoopId> loop_of_;           // by BlockId: the innermost one; empty: there are no loops
   std::vector<std::set<Constant>> loop_constants_; // by LoopId: those that its instructions read
+  std::vector<uint32_t> loop_words_;               // by LoopId: of these
   RegisterNeed now_, highest_;
   uint32_t before_ = 0, after_ = 0; // registers at the points of the last step
 };

@@ -54,13 +54,12 @@ size_t end_of_straight_code(const Function& function, const ControlFlow& flow, c
   return end;
 }
 
-StraightCode straight_code(const Function& function, const Lowering& lowering, std::span<const BlockId> blocks,
-                           bool as_written, bool passes_stores) {
+// `issued`: nullptr for the order of the text.
+StraightCode straight_code(const Function& function, std::span<const BlockId> blocks, IssueOrder* issued) {
   StraightCode code;
-  IssueOrder issued(function, lowering, passes_stores);
   for (BlockId block : blocks) {
     if (block != blocks.front()) code.starts.push_back({code.order.size(), block});
-    const std::vector<InstructionId> order = as_written ? text_order(function, block) : issued.of(block);
+    const std::vector<InstructionId> order = issued ? issued->of(block) : text_order(function, block);
     code.order.insert(code.order.end(), order.begin(), order.end());
   }
   return code;
@@ -74,6 +73,7 @@ Pressures pressures_of(const Function& function, const Lowering& lowering, uint3
   const uint32_t near_words = heuristic(compute_capability, Heuristic::near_words);
   const bool passes_stores = heuristic(compute_capability, Heuristic::passed_stores) > 0;
   BlockPressure pressure(function, flow, lowering, compute_capability, called);
+  IssueOrder issued(function, lowering, passes_stores);
   for (BlockId block : function.layout) {
     const RegisterNeed need = pressure.of_values(liveness.live_out(block), text_order(function, block));
     result.least.registers = std::max(result.least.registers, need.registers);
@@ -83,7 +83,7 @@ Pressures pressures_of(const Function& function, const Lowering& lowering, uint3
     end = passes_stores ? end_of_straight_code(function, flow, lowering, first) : first + 1;
     const std::span<const BlockId> blocks(&function.layout[first], end - first);
     const uint32_t ahead = issued_early ? 0 : loaded_ahead(function, lowering, blocks, near_words, passes_stores);
-    const StraightCode code = straight_code(function, lowering, blocks, issued_early, passes_stores);
+    const StraightCode code = straight_code(function, blocks, issued_early ? nullptr : &issued);
     result.pending = std::max(result.pending, pressure.with_pending(liveness.live_out(blocks.back()), code) + ahead);
   }
   return result;
