@@ -76,10 +76,13 @@ bool BlockPressure::is_passed(InstructionId id) const {
 template <class Visit> void BlockPressure::for_each_source(ValueId value, Visit&& visit, int depth) const {
   constexpr int most_passed = 8; // on a path
   const InstructionId id = definition_[value.index()];
-  if (depth < most_passed && id && is_passed(id) && !lowering_.without_constant(value))
-    for_each_use(function_, id, [&](ValueId operand) { for_each_source(operand, visit, depth + 1); });
-  else
+  const ValueId rest = lowering_.without_constant(value);
+  if (depth == most_passed || !id || !is_passed(id))
     visit(value);
+  else if (rest)
+    for_each_source(rest, visit, depth + 1);
+  else
+    for_each_use(function_, id, [&](ValueId operand) { for_each_source(operand, visit, depth + 1); });
 }
 
 void BlockPressure::add_sources(ValueId value) {
@@ -152,7 +155,12 @@ uint32_t BlockPressure::words_of_outside_call() const {
 // A definition occupies its register even if unread; a guarded one keeps the old contents.
 void BlockPressure::step(InstructionId id) {
   before_ = after_ = now_.registers;
-  if ((is_real(id) && !lowering_.needed(id)) || is_passed(id)) return;
+  if (is_real(id) && !lowering_.needed(id)) return;
+  if (is_passed(id)) {
+    bool is_read = false; // by a reader behind too many others
+    for_each_definition(function_, id, [&](ValueId value) { is_read |= live_[value.index()]; });
+    if (!is_read) return;
+  }
   for_each_definition(function_, id, [&](ValueId value) { add(value); });
   after_ = now_.registers;
   if (function_.is_ssa || !function_.instructions[id].guard)
