@@ -58,10 +58,9 @@ void BlockPressure::find_loop_constants() {
   }
 }
 
-// True if readers of its result read its operands instead: of a copy that costs nothing, and of an instruction that
-// they absorb. The operands of an absorbed choice are in one register, that of its result, which a predicated
-// instruction writes.
-bool BlockPressure::is_passed(InstructionId id) const {
+// True for instructions whose result occupies no register: copies without cost, and instructions that are fused into
+// all of their readers. Not for a fused selp: it becomes a predicated instruction that writes the result's register.
+bool BlockPressure::is_transparent(InstructionId id) const {
   if (!reads_through_ || !is_real(id) || function_.instructions[id].guard) return false;
   if (lowering_.absorbed(id)) return !function_.is_opcode(id, Opcode::selp);
   if (!function_.is_opcode(id, Opcode::mov) && !function_.is_opcode(id, Opcode::cvta)) return false;
@@ -72,12 +71,12 @@ bool BlockPressure::is_passed(InstructionId id) const {
   return width(0) == width(1);
 }
 
-// The values whose registers a reader of `value` reads.
+// Visits the values in whose registers a reader of `value` finds its operand.
 template <class Visit> void BlockPressure::for_each_source(ValueId value, Visit&& visit, int depth) const {
-  constexpr int most_passed = 8; // on a path
+  constexpr int longest_chain = 8; // of transparent instructions
   const InstructionId id = definition_[value.index()];
   const ValueId rest = lowering_.without_constant(value);
-  if (depth == most_passed || !id || !is_passed(id))
+  if (depth == longest_chain || !id || !is_transparent(id))
     visit(value);
   else if (rest)
     for_each_source(rest, visit, depth + 1);
@@ -156,8 +155,8 @@ uint32_t BlockPressure::words_of_outside_call() const {
 void BlockPressure::step(InstructionId id) {
   before_ = after_ = now_.registers;
   if (is_real(id) && !lowering_.needed(id)) return;
-  if (is_passed(id)) {
-    bool is_read = false; // by a reader behind too many others
+  if (is_transparent(id)) {
+    bool is_read = false; // at the end of a chain that for_each_source() does not follow further
     for_each_definition(function_, id, [&](ValueId value) { is_read |= live_[value.index()]; });
     if (!is_read) return;
   }

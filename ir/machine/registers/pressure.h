@@ -5,8 +5,8 @@
 // that has no constant operand, such as the address or the data of an access; where operands do not name constant
 // banks, from the first reader to the last, or in all of the loop that loads it. Pairs are aligned: the word of an
 // address that the result of its load does not replace, and the one beside a single word that is stored, stay free
-// meanwhile. A copy, and an instruction that its readers absorb, has no register: what it reads lives on to its
-// readers.
+// meanwhile. The result of a copy, or of an instruction that is fused into its readers, occupies no register: the live
+// ranges of its operands extend to those readers.
 #pragma once
 
 #include "ir/flow/cfg.h"
@@ -77,7 +77,7 @@ private:
   void find_loop_constants();
   std::vector<Constant> constants_read(InstructionId id) const;
   std::vector<uint32_t> words_of_constants(std::span<const InstructionId> order, const std::vector<size_t>& late) const;
-  bool is_passed(InstructionId id) const;
+  bool is_transparent(InstructionId id) const;
   template <class Visit> void for_each_source(ValueId value, Visit&& visit, int depth = 0) const;
   void add_sources(ValueId value);
   template <class Visit> void for_each_argument(BlockId block, Visit&& visit) const;
@@ -94,7 +94,7 @@ private:
   uint32_t capability_;
   const CalledWords& called_;
   const bool loads_parameters_;
-  const bool reads_through_;              // the figures of heuristics.def for this target
+  const bool reads_through_;              // Heuristic::read_through: transparent instructions are looked through
   bool spare_ = false;                    // registers are free
   std::vector<InstructionId> definition_; // by ValueId
   std::vector<bool> live_;                // by ValueId
